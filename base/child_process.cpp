@@ -29,8 +29,7 @@ struct Pipe {
 
 Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    return Error{ErrorCode::kIo, std::string("pipe: ") + std::strerror(errno)};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{ErrorCode::kIo, std::string("pipe: ") + std::strerror(errno)};
   return Pipe{ScopedFd(ends[0]), ScopedFd(ends[1])};
 }
 
@@ -54,8 +53,7 @@ Result<pid_t> spawn(const std::vector<std::string>& words, int out, int err,
   const int failed = ::posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(),
                                     environment ? variables.data() : environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0)
-    return Error{ErrorCode::kUnavailable, "cannot run " + words.front() + ": " + std::strerror(failed)};
+  if (failed != 0) return Error{ErrorCode::kUnavailable, "cannot run " + words.front() + ": " + std::strerror(failed)};
   return child;
 }
 

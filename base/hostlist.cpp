@@ -22,8 +22,7 @@ struct Name {
 Name split(std::string_view node) {
   constexpr std::size_t kMostDigits = 18;  // fits 64 bits
   std::size_t start = node.size();
-  while (start > 0 && node[start - 1] >= '0' && node[start - 1] <= '9' && node.size() - start < kMostDigits)
-    --start;
+  while (start > 0 && node[start - 1] >= '0' && node[start - 1] <= '9' && node.size() - start < kMostDigits) --start;
   Name name{node.substr(0, start), node.substr(start), 0};
   for (const char c : name.digits) name.number = 10 * name.number + static_cast<std::uint64_t>(c - '0');
   return name;
@@ -49,8 +48,7 @@ std::optional<std::uint32_t> number_of(std::string_view digits) {
 }
 
 bool in_name(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
-         c == '.';
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
 }
 
 // "1-3,07" -> 1, 2, 3, 07.
@@ -63,8 +61,8 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges, std::siz
     const auto low = number_of(low_digits);
     const auto high = dash == std::string_view::npos ? low : number_of(range.substr(dash + 1));
     if (!low || !high) {
-      return invalid_input(quoted(range) + " is no range: give numbers as in [1-4,7] (" +
-                           std::to_string(kMaxDigits) + " digits at most)");
+      return invalid_input(quoted(range) + " is no range: give numbers as in [1-4,7] (" + std::to_string(kMaxDigits) +
+                           " digits at most)");
     }
     if (*high < *low) return invalid_input("the range " + quoted(range) + " ends before it begins");
     if (std::size_t{*high - *low} >= limit - numbers.size()) return too_many(limit);
@@ -95,11 +93,10 @@ Result<std::vector<std::string>> expand_name(std::string_view name, std::size_t 
     } else {
       const std::size_t end = std::min(name.find('[', at), name.size());
       const std::string_view text = name.substr(at, end - at);
-      const auto wrong = std::find_if(text.begin(), text.end(),
-                                      [](unsigned char c) { return !in_name(static_cast<char>(c)); });
+      const auto wrong =
+          std::find_if(text.begin(), text.end(), [](unsigned char c) { return !in_name(static_cast<char>(c)); });
       if (wrong != text.end()) {
-        return invalid_input(quoted(name) +
-                             " is no name: use letters, digits, '-', '_', '.' and ranges as in [1-4,7]");
+        return invalid_input(quoted(name) + " is no name: use letters, digits, '-', '_', '.' and ranges as in [1-4,7]");
       }
       endings.emplace_back(text);
       at = end;

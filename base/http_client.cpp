@@ -132,9 +132,8 @@ const std::string& HttpClient::server() const {
   return state_->server;
 }
 
-Result<HttpResponse> HttpClient::request(std::string_view method, std::string_view target,
-                                         std::string_view body, std::string_view content_type,
-                                         HttpAuth auth, const HttpBodySink& sink) {
+Result<HttpResponse> HttpClient::request(std::string_view method, std::string_view target, std::string_view body,
+                                         std::string_view content_type, HttpAuth auth, const HttpBodySink& sink) {
   State& state = *state_;
   CURL* curl = state.curl.get();
   const std::string method_text(method);
@@ -191,9 +190,8 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
   // The list, the buffers and the body die with this call: leave nothing that points to them.
   curl_easy_reset(curl);
   if (received.over_limit) {
-    return Error{ErrorCode::kLimit, "lbfd at " + state.server + " answered " + method_text + " " +
-                                        std::string(target) + " with more than " +
-                                        std::to_string(received.limit_bytes) + " bytes"};
+    return Error{ErrorCode::kLimit, "lbfd at " + state.server + " answered " + method_text + " " + std::string(target) +
+                                        " with more than " + std::to_string(received.limit_bytes) + " bytes"};
   }
   if (code == CURLE_COULDNT_CONNECT && !state.socket_path.empty()) {
     return state.cannot_reach("nothing listens there");  // curl names a host and port that nobody gave

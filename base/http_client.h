@@ -44,8 +44,8 @@ class HttpClient {
   // kLimit (answer too long). With a `sink` an answer with status 200 goes there and HttpResponse::body stays
   // empty; after an error the sink may have got a part.
   Result<HttpResponse> request(std::string_view method, std::string_view target, std::string_view body = {},
-                               std::string_view content_type = "application/json",
-                               HttpAuth auth = HttpAuth::kMunge, const HttpBodySink& sink = nullptr);
+                               std::string_view content_type = "application/json", HttpAuth auth = HttpAuth::kMunge,
+                               const HttpBodySink& sink = nullptr);
 
   const std::string& server() const;
 

@@ -30,8 +30,8 @@ std::string message_of(munge_err_t code, const MungeContext& context) {
 }
 
 Error unavailable(munge_err_t code, const MungeContext& context) {
-  return {ErrorCode::kUnavailable, "munge does not answer: " + message_of(code, context) +
-                                       ": is munged running? (systemctl status munge)"};
+  return {ErrorCode::kUnavailable,
+          "munge does not answer: " + message_of(code, context) + ": is munged running? (systemctl status munge)"};
 }
 
 Result<MungeContext> make_context() {
@@ -40,8 +40,7 @@ Result<MungeContext> make_context() {
   const char* socket = std::getenv("LBF_MUNGE_SOCKET");
   if (socket != nullptr && *socket != '\0') {
     if (munge_ctx_set(context.get(), MUNGE_OPT_SOCKET, socket) != EMUNGE_SUCCESS) {
-      return invalid_input(std::string("LBF_MUNGE_SOCKET=") + socket + ": " +
-                           message_of(EMUNGE_BAD_ARG, context));
+      return invalid_input(std::string("LBF_MUNGE_SOCKET=") + socket + ": " + message_of(EMUNGE_BAD_ARG, context));
     }
   }
   return context;
@@ -53,8 +52,7 @@ Result<std::string> encode_munge_credential(std::string_view payload) {
   auto context = make_context();
   if (!context) return context.error();
   char* text = nullptr;
-  const munge_err_t code =
-      munge_encode(&text, context->get(), payload.data(), static_cast<int>(payload.size()));
+  const munge_err_t code = munge_encode(&text, context->get(), payload.data(), static_cast<int>(payload.size()));
   const std::unique_ptr<char, FreeMemory> owned(text);
   if (code == EMUNGE_SOCKET || code == EMUNGE_TIMEOUT) return unavailable(code, *context);
   if (code != EMUNGE_SUCCESS) {
@@ -69,8 +67,8 @@ Result<MungeIdentity> decode_munge_credential(const std::string& credential) {
   MungeIdentity identity;
   void* payload = nullptr;
   int payload_bytes = 0;
-  const munge_err_t code = munge_decode(credential.c_str(), context->get(), &payload, &payload_bytes,
-                                        &identity.uid, &identity.gid);
+  const munge_err_t code =
+      munge_decode(credential.c_str(), context->get(), &payload, &payload_bytes, &identity.uid, &identity.gid);
   // munge hands out the payload of an expired or replayed credential too.
   const std::unique_ptr<void, FreeMemory> owned(payload);
   switch (code) {
@@ -98,8 +96,7 @@ Result<MungeIdentity> decode_munge_credential(const std::string& credential) {
   return identity;
 }
 
-std::string munge_payload_of_request(std::string_view method, std::string_view target,
-                                     std::string_view body) {
+std::string munge_payload_of_request(std::string_view method, std::string_view target, std::string_view body) {
   std::array<char, 16> checksum{};
   std::snprintf(checksum.data(), checksum.size(), "%08x", static_cast<unsigned>(crc32c(body)));
   std::string payload;

@@ -1,4 +1,5 @@
-// Mutex: std::mutex with the annotations of thread_annotations.h. MutexLock holds one while it lives. Condition waits with one.
+// Mutex: std::mutex with the annotations of thread_annotations.h. MutexLock holds one while it lives. Condition waits
+// with one.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// Numbers and texts: a number that is a whole text (a command line's, a configuration's, a trace's word), and a text of a number.
+// Numbers and texts: a number that is a whole text (a command line's, a configuration's, a trace's word), and a text of
+// a number.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Which lock guards what, in a form that clang checks (-Wthread-safety, tests/structure/thread_safety). Empty for other compilers.
+// Which lock guards what, in a form that clang checks (-Wthread-safety, tests/structure/thread_safety). Empty for other
+// compilers.
 //
 // https://clang.llvm.org/docs/ThreadSafetyAnalysis.html has the meaning of each attribute.
 #pragma once

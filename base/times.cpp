@@ -129,8 +129,8 @@ int full_year(int two_digits) {
 std::optional<Date> take_date(Cursor& in, int this_year) {
   Date date;
   const std::size_t digits = in.digits();
-  if (digits == 4 && in.rest().size() > 4 && in.rest()[4] == '-' && in.rest().size() >= 8 &&
-      is_digit(in.rest()[5]) && in.rest().find('-', 5) != std::string_view::npos) {
+  if (digits == 4 && in.rest().size() > 4 && in.rest()[4] == '-' && in.rest().size() >= 8 && is_digit(in.rest()[5]) &&
+      in.rest().find('-', 5) != std::string_view::npos) {
     date.year = in.take_digits(4).value_or(0);
     in.take('-');
     date.month = in.take_number(2).value_or(0);
@@ -220,8 +220,7 @@ Result<std::time_t> parse_time(std::string_view text, std::time_t now) {
     std::string_view name;
     int hour;
   };
-  constexpr std::array<Word, 5> kWords{
-      {{"today", 0}, {"midnight", 0}, {"noon", 12}, {"fika", 15}, {"teatime", 16}}};
+  constexpr std::array<Word, 5> kWords{{{"today", 0}, {"midnight", 0}, {"noon", 12}, {"fika", 15}, {"teatime", 16}}};
   for (const Word& word : kWords) {
     if (lowered == word.name) {
       if (const auto time = to_time(today, Clock{word.hour, 0, 0})) return *time;
@@ -312,14 +311,13 @@ std::string format_timestamp(double since_epoch_s) {
   if (!(since_epoch_s > 0) || since_epoch_s > kLast) return "Unknown";
   const std::tm broken = local(static_cast<std::time_t>(since_epoch_s));
   if (timestamp_format != "standard") {
-    const std::string format = timestamp_format == "relative"
-                                   ? relative_format(local(std::time(nullptr)), broken)
-                                   : timestamp_format;
+    const std::string format =
+        timestamp_format == "relative" ? relative_format(local(std::time(nullptr)), broken) : timestamp_format;
     std::array<char, 256> text{};  // Slurm's own limit
     if (std::strftime(text.data(), text.size(), format.c_str(), &broken) > 0) return text.data();
   }
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", broken.tm_year + 1900, broken.tm_mon + 1,
-                     broken.tm_mday, broken.tm_hour, broken.tm_min, broken.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", broken.tm_year + 1900, broken.tm_mon + 1, broken.tm_mday,
+                     broken.tm_hour, broken.tm_min, broken.tm_sec);
 }
 
 std::string format_duration(Seconds seconds, int digits) {
@@ -332,8 +330,7 @@ std::string format_duration(Seconds seconds, int digits) {
     if (rounded > static_cast<double>(std::numeric_limits<std::int64_t>::max() / 2)) return "Unknown";
     const auto whole = static_cast<std::int64_t>(rounded);
     const std::int64_t days = whole / 86400;
-    const std::string clock =
-        fmt::format("{:02}:{:02}:{:02}", whole % 86400 / 3600, whole % 3600 / 60, whole % 60);
+    const std::string clock = fmt::format("{:02}:{:02}:{:02}", whole % 86400 / 3600, whole % 3600 / 60, whole % 60);
     return days > 0 ? fmt::format("{}{}-{}", sign, days, clock) : sign + clock;
   }
   double scaled = magnitude;

@@ -1,8 +1,8 @@
 // Held up: time for which ranks of a node stand still because lbf has a processor that one of them wants.
 //
-// Place in the cost system: processor times -> *held up* -> regulator. The limit is a share of processor time, in which a
-// second of the relay is one second. Where every processor is a rank's and ranks wait for each other, it is a second of
-// each of them: the one whose processor was taken, and those that poll until it comes.
+// Place in the cost system: processor times -> *held up* -> regulator. The limit is a share of processor time, in which
+// a second of the relay is one second. Where every processor is a rank's and ranks wait for each other, it is a second
+// of each of them: the one whose processor was taken, and those that poll until it comes.
 #pragma once
 
 #include <algorithm>

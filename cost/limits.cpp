@@ -56,8 +56,7 @@ Result<double> read_limit(Limit limit, std::string_view text) {
   if (value && *value >= rule.least && *value <= rule.most) return *value;
   std::string_view wrong;
   if (rule.unit == "%" && !value) wrong = "that is no number; ";
-  if (limit == Limit::kOverhead && value && *value < 0)
-    wrong = "a limit cannot be below 0 (0: the capture is off); ";
+  if (limit == Limit::kOverhead && value && *value < 0) wrong = "a limit cannot be below 0 (0: the capture is off); ";
   if (limit == Limit::kOverhead && value && *value > 100) wrong = "more than all of the program's time; ";
   if (limit == Limit::kRelayCpu && value && *value == 0) wrong = "without processor time no relay runs; ";
   return invalid_input(std::string(wrong) + std::string(rule.give));
@@ -110,8 +109,7 @@ std::vector<Limit> lower(Limits& limits, const Limits& asked) {
 std::vector<std::string> relay_arguments(const Limits& limits) {
   std::vector<std::string> words;
   for (const auto& [limit, option] :
-       {std::pair{Limit::kRelayCpu, "--cpu-limit-percent"},
-        std::pair{Limit::kRelayMemory, "--memory-limit-mb"},
+       {std::pair{Limit::kRelayCpu, "--cpu-limit-percent"}, std::pair{Limit::kRelayMemory, "--memory-limit-mb"},
         std::pair{Limit::kNetwork, "--network-limit-kBps"}, std::pair{Limit::kSpool, "--spool-limit-mb"}}) {
     if (limits[limit]) words.insert(words.end(), {option, shown_number(*limits[limit])});
   }

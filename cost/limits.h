@@ -53,9 +53,7 @@ std::string shown_limit(Limit limit, double value);
 class Limits {
  public:
   std::optional<double>& operator[](Limit limit) { return values_[static_cast<std::size_t>(limit)]; }
-  const std::optional<double>& operator[](Limit limit) const {
-    return values_[static_cast<std::size_t>(limit)];
-  }
+  const std::optional<double>& operator[](Limit limit) const { return values_[static_cast<std::size_t>(limit)]; }
 
  private:
   std::array<std::optional<double>, kLimits> values_;

@@ -6,8 +6,7 @@ namespace lbf::cost {
 
 double predicted_share(std::span<const PrimitiveForecast> primitives) {
   double share = 0;
-  for (const PrimitiveForecast& primitive : primitives)
-    share += primitive.executions_per_s * primitive.once_s;
+  for (const PrimitiveForecast& primitive : primitives) share += primitive.executions_per_s * primitive.once_s;
   return share;
 }
 

@@ -28,11 +28,12 @@ struct CostHistory {
   double relay_share = 0;
 };
 
-// While calls are recorded the relay looks at its rings at least this often (docs/relay.md, "Wake-ups"); more often only
-// where rings fill, which is another part.
+// While calls are recorded the relay looks at its rings at least this often (docs/relay.md, "Wake-ups"); more often
+// only where rings fill, which is another part.
 inline constexpr double kLooksPerS = 5;
 // What one such look takes beside what the relay can measure of it before the program runs: waking up, and finding
-// nothing in the caches that the ranks use meanwhile. docs/cost-system.md, "Predicted cost", says what it was seen to be.
+// nothing in the caches that the ranks use meanwhile. docs/cost-system.md, "Predicted cost", says what it was seen to
+// be.
 inline constexpr Seconds kDefaultLookS = 130e-6;
 // One recorded call in the relay (docs/relay.md, "Cost"), where a history of many programs is compared.
 inline constexpr Seconds kDefaultRelayedCallS = 70e-9;

@@ -129,10 +129,9 @@ Seconds Regulator::chargeable_s(const NodeUsage& change) const {
 
 void Regulator::account(Nanoseconds now_ns, const NodeUsage& usage) {
   const NodeUsage change{
-      std::max(usage.program_cpu_s - last_.program_cpu_s, 0.0),
-      std::max(usage.capture_s - last_.capture_s, 0.0), std::max(usage.relay_cpu_s - last_.relay_cpu_s, 0.0),
-      grown(usage.recorded_calls, last_.recorded_calls), grown(usage.counted_calls, last_.counted_calls),
-      std::max(usage.held_up_s - last_.held_up_s, 0.0)};
+      std::max(usage.program_cpu_s - last_.program_cpu_s, 0.0), std::max(usage.capture_s - last_.capture_s, 0.0),
+      std::max(usage.relay_cpu_s - last_.relay_cpu_s, 0.0),     grown(usage.recorded_calls, last_.recorded_calls),
+      grown(usage.counted_calls, last_.counted_calls),          std::max(usage.held_up_s - last_.held_up_s, 0.0)};
   last_ = usage;
   budget_.earn(change.program_cpu_s);
   budget_.spend(chargeable_s(change));
@@ -146,8 +145,8 @@ void Regulator::learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now
   const double calls_per_s = static_cast<double>(change.recorded_calls + change.counted_calls) / passed_s;
   // A storm is believed at once, its end only after a while.
   calls_per_s_ = std::max(calls_per_s, moved(calls_per_s_, calls_per_s, passed_s));
-  cpu_per_s_ = cpu_per_s_ == 0 ? change.program_cpu_s / passed_s
-                               : moved(cpu_per_s_, change.program_cpu_s / passed_s, passed_s);
+  cpu_per_s_ =
+      cpu_per_s_ == 0 ? change.program_cpu_s / passed_s : moved(cpu_per_s_, change.program_cpu_s / passed_s, passed_s);
   if (state_ == CaptureState::kOpen && change.recorded_calls >= kCallsToLearn) {
     recorded_call_s_ = moved(recorded_call_s_, cost_s / static_cast<double>(change.recorded_calls), passed_s);
     recorded_call_seen_ = true;

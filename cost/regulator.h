@@ -59,10 +59,10 @@ struct Order {
 };
 
 struct RegulatorSettings {
-  double limit = 0.02;              // share of the program's processor time; 0: off from the start
-  double relay_limit = 0;           // the relay's own part of it at most, as a share of the same; 0: any part
+  double limit = 0.02;               // share of the program's processor time; 0: off from the start
+  double relay_limit = 0;            // the relay's own part of it at most, as a share of the same; 0: any part
   Seconds depth_s = kDepthPerRankS;  // Budget; times the ranks of the node
-  Seconds shortest_window_s = 0.1;  // shorter ones are worth little: a message must be seen from both ends
+  Seconds shortest_window_s = 0.1;   // shorter ones are worth little: a message must be seen from both ends
   // All ranks of the step are here: windows need no instant that other nodes know, and their ends none either. Where
   // counting costs more than the limit, they may be as short as this.
   bool alone = false;

@@ -24,8 +24,8 @@ std::string formatted(const std::tm& local, const char* format) {
   return {text.data(), std::strftime(text.data(), text.size(), format, &local)};
 }
 
-// The months and weeks of times, in local time, as sacct shows times. The C library is asked once for each day: outcomes come
-// nearly in the order of their times, and its calendar takes longer than reading them.
+// The months and weeks of times, in local time, as sacct shows times. The C library is asked once for each day:
+// outcomes come nearly in the order of their times, and its calendar takes longer than reading them.
 class Calendar {
  public:
   void add(double time_s, double error) {
@@ -115,8 +115,7 @@ ErrorSummary summary_of(std::vector<double> errors) {
   const auto [least, most] = std::minmax_element(errors.begin(), errors.end());
   out.worst_percent = std::fabs(*least) > std::fabs(*most) ? *least : *most;
   const auto middle = nth(errors.size() / 2);
-  out.median_percent =
-      errors.size() % 2 == 1 ? *middle : (*std::max_element(errors.begin(), middle) + *middle) / 2;
+  out.median_percent = errors.size() % 2 == 1 ? *middle : (*std::max_element(errors.begin(), middle) + *middle) / 2;
   for (double& error : errors) error = std::fabs(error);
   out.p90_percent = *nth((9 * errors.size() + 9) / 10 - 1);
   return out;
@@ -141,7 +140,8 @@ Result<Accuracy> AccuracyStore::accuracy(const OutcomeQuery& query) const {
     }
     out.all = summary_of(std::move(all));
     for (std::size_t i = 0; i < kDistances.size(); ++i) {
-      if (!distances[i].empty()) out.by_distance.push_back({name_of(kDistances[i]), summary_of(std::move(distances[i]))});
+      if (!distances[i].empty())
+        out.by_distance.push_back({name_of(kDistances[i]), summary_of(std::move(distances[i]))});
     }
     out.by_month = calendar.months();
     out.by_week = calendar.weeks();
@@ -159,9 +159,8 @@ Result<Accuracy> AccuracyStore::accuracy(const OutcomeQuery& query) const {
     }
   });
   if (!done) return done.error();
-  std::stable_sort(out.by_program.begin(), out.by_program.end(), [](const auto& a, const auto& b) {
-    return a.errors.outcomes > b.errors.outcomes;
-  });
+  std::stable_sort(out.by_program.begin(), out.by_program.end(),
+                   [](const auto& a, const auto& b) { return a.errors.outcomes > b.errors.outcomes; });
   return out;
 }
 

@@ -1,17 +1,17 @@
 // CostStore, see cost_store.h.
 #include "db/cost_store.h"
-#include "db/field_sql.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "db/field_sql.h"
+
 namespace lbf::db {
 namespace {
 
 using nlohmann::json;
-
 
 json json_of(const std::optional<double>& value) {
   return value ? json(*value) : json();
@@ -30,8 +30,8 @@ std::string nodes_text(const std::vector<NodeCostRecord>& nodes) {
 std::string ranks_text(const std::vector<RankCostRecord>& ranks) {
   json list = json::array();
   for (const RankCostRecord& rank : ranks) {
-    list.push_back({rank.rank, rank.direct_s, rank.ideal_s, rank.recorded_calls, rank.counted_calls,
-                    rank.program_cpu_s});
+    list.push_back(
+        {rank.rank, rank.direct_s, rank.ideal_s, rank.recorded_calls, rank.counted_calls, rank.program_cpu_s});
   }
   return list.dump();
 }
@@ -43,9 +43,9 @@ void read_parts(std::string_view nodes, std::string_view ranks, CostRecord& cost
     for (const json& n : node_list) {
       // Ten before migration 0010, twelve before 0013.
       if (!n.is_array() || (n.size() != 10 && n.size() != 12 && n.size() != 13) || !n[1].is_string()) continue;
-      cost.nodes.push_back({n[0].get<std::uint32_t>(), n[1].get<std::string>(), n[2].get<double>(),
-                            n[3].get<double>(), n[4].get<double>(), n[5].get<double>(), n[6].get<double>(),
-                            n[7].get<double>(), n[8].get<double>(), n[9].get<std::uint64_t>()});
+      cost.nodes.push_back({n[0].get<std::uint32_t>(), n[1].get<std::string>(), n[2].get<double>(), n[3].get<double>(),
+                            n[4].get<double>(), n[5].get<double>(), n[6].get<double>(), n[7].get<double>(),
+                            n[8].get<double>(), n[9].get<std::uint64_t>()});
       if (n.size() == 10) continue;
       cost.nodes.back().once_capture_s = optional_of(n[10]);
       cost.nodes.back().once_relay_s = optional_of(n[11]);
@@ -70,8 +70,9 @@ void CostStore::replace(SQLite::Database& connection, StepRow step, const std::o
   remove.exec();
   if (!cost) return;
   static const std::string sql = "INSERT INTO cost (step_row, nodes_json, ranks_json" +
-                                 each_column(kCostFields, [](std::string_view name) { return name; }) + ") VALUES (?, ?, ?" +
-                                 each_column(kCostFields, [](std::string_view) { return "?"; }) + ")";
+                                 each_column(kCostFields, [](std::string_view name) { return name; }) +
+                                 ") VALUES (?, ?, ?" + each_column(kCostFields, [](std::string_view) { return "?"; }) +
+                                 ")";
   SQLite::Statement insert(connection, sql);
   insert.bind(1, step);
   insert.bind(2, nodes_text(cost->nodes));

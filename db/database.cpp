@@ -18,8 +18,8 @@ namespace {
 // Above this a full check at every start would take too long; damage then shows when a page is used.
 constexpr long long kFullCheckLimitBytes = 256LL << 20;
 
-// A list of a thousand steps reads some ten thousand pages of 4 KiB that lie apart; sqlite's 2 MB would ask the system for
-// each of them, each time.
+// A list of a thousand steps reads some ten thousand pages of 4 KiB that lie apart; sqlite's 2 MB would ask the system
+// for each of them, each time.
 constexpr int kCacheKib = 64 << 10;
 
 // sqlite has a code of its own for a full disk, but not for every file of its: the index of the log cannot
@@ -37,15 +37,14 @@ bool is_for_want_of_room(const std::string& path, sqlite3* handle) {
 Error error_of(const std::string& path, const SQLite::Exception& exception, sqlite3* handle = nullptr) {
   const std::string what = path + ": " + exception.what();
   const int code = exception.getErrorCode();
-  if (code == SQLITE_FULL ||
-      ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && is_for_want_of_room(path, handle))) {
+  if (code == SQLITE_FULL || ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && is_for_want_of_room(path, handle))) {
     return {ErrorCode::kLimit, what + ": free space on its file system"};
   }
   switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {ErrorCode::kUnavailable, what + ": another program holds it; a backup should use 'sqlite3 " +
-                                           path + " \".backup FILE\"'"};
+      return {ErrorCode::kUnavailable,
+              what + ": another program holds it; a backup should use 'sqlite3 " + path + " \".backup FILE\"'"};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return invalid_input(what +
@@ -74,14 +73,13 @@ Database::Database(std::string path, std::unique_ptr<SQLite::Database> connectio
 
 Database::~Database() = default;
 
-Result<std::unique_ptr<Database>> Database::open(const std::string& path,
-                                                 std::chrono::milliseconds busy_timeout) {
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, std::chrono::milliseconds busy_timeout) {
   try {
     const bool created = ::access(path.c_str(), F_OK) != 0;
     // mutex_ is around every use of it: sqlite's own, taken for each column that is read, would be a tenth of a list.
-    auto connection = std::make_unique<SQLite::Database>(
-        path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX,
-        static_cast<int>(busy_timeout.count()));
+    auto connection =
+        std::make_unique<SQLite::Database>(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX,
+                                           static_cast<int>(busy_timeout.count()));
     connection->exec("PRAGMA foreign_keys = ON");
     // With WAL, NORMAL can lose the last transactions when the power fails: the trace store has them, and the
     // predictions are made again from there.
@@ -90,8 +88,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path,
     connection->exec("PRAGMA journal_mode = WAL");
     connection->exec("PRAGMA synchronous = NORMAL");
     connection->exec("PRAGMA cache_size = -" + std::to_string(kCacheKib));
-    const long long bytes = connection->execAndGet("PRAGMA page_count").getInt64() *
-                            connection->execAndGet("PRAGMA page_size").getInt64();
+    const long long bytes =
+        connection->execAndGet("PRAGMA page_count").getInt64() * connection->execAndGet("PRAGMA page_size").getInt64();
     if (bytes <= kFullCheckLimitBytes) {
       const std::string checked = connection->execAndGet("PRAGMA quick_check(1)").getString();
       if (checked != "ok") {
@@ -120,8 +118,7 @@ Result<void> Database::migrate() {
       connection.exec("PRAGMA user_version = " + std::to_string(migration.number));
     });
     if (!done) {
-      return Error{done.error().code,
-                   std::string("migration ") + migration.name + " failed: " + done.error().message};
+      return Error{done.error().code, std::string("migration ") + migration.name + " failed: " + done.error().message};
     }
   }
   return {};

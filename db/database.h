@@ -24,8 +24,8 @@ class Database {
   // Opens or creates `path` and brings an older schema up to date. `busy_timeout`: how long to wait for
   // another program (a backup) that has it locked. Errors: kInvalidInput (not a database, damaged, or written
   // by a newer lbfd), kUnavailable (locked for longer), kPermission, kIo.
-  static Result<std::unique_ptr<Database>> open(
-      const std::string& path, std::chrono::milliseconds busy_timeout = std::chrono::seconds(10));
+  static Result<std::unique_ptr<Database>> open(const std::string& path,
+                                                std::chrono::milliseconds busy_timeout = std::chrono::seconds(10));
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -1,5 +1,5 @@
-// Fields in SQL: how values of each type are bound and read, and the statements' lists of columns, from the tables of fields
-// in protocol/.
+// Fields in SQL: how values of each type are bound and read, and the statements' lists of columns, from the tables of
+// fields in protocol/.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -39,7 +39,7 @@ inline void bind_value(SQLite::Statement& statement, int at, const protocol::Top
   statement.bind(at, topology_text(topology));
 }
 template <typename T>
-  requires std::is_arithmetic_v<T> || std::same_as<T, std::string>
+requires std::is_arithmetic_v<T> || std::same_as<T, std::string>
 void bind_value(SQLite::Statement& statement, int at, const std::vector<T>& list) {
   statement.bind(at, text_of(list));
 }
@@ -73,7 +73,7 @@ inline void read_value(const RowReader& row, int column, std::vector<std::string
   out = row.texts(column);
 }
 template <typename Number>
-  requires std::is_arithmetic_v<Number>
+requires std::is_arithmetic_v<Number>
 void read_value(const RowReader& row, int column, std::vector<Number>& out) {
   const auto list = nlohmann::json::parse(row.text(column), nullptr, false);
   if (!list.is_array()) return;

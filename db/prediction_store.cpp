@@ -47,7 +47,8 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
   remove.bind(1, step);
   remove.exec();
   static const std::string sql = "INSERT INTO prediction (step_row, position" +
-                                 each_column(kPredictionFields, [](std::string_view name) { return name; }) + ") VALUES (?, ?" +
+                                 each_column(kPredictionFields, [](std::string_view name) { return name; }) +
+                                 ") VALUES (?, ?" +
                                  each_column(kPredictionFields, [](std::string_view) { return "?"; }) + ")";
   SQLite::Statement insert(connection, sql);
   std::int64_t position = 0;
@@ -71,11 +72,12 @@ constexpr const char* kShownInLists =
 Result<std::optional<StepRow>> PredictionStore::next_deferred(StepRow after) const {
   std::optional<StepRow> row;
   auto done = database_.read([&](SQLite::Database& connection) {
-    SQLite::Statement query(connection,
-                            "SELECT min(p.step_row) FROM ("
-                            "SELECT step_row FROM prediction WHERE why_deferred <> '' AND deferred_for_good = 0 UNION ALL "
-                            "SELECT step_row FROM procedure_run WHERE why_deferred <> '' AND deferred_for_good = 0) p "
-                            "JOIN step s ON s.step_row = p.step_row WHERE p.step_row > ? AND s.state <> 'running'");
+    SQLite::Statement query(
+        connection,
+        "SELECT min(p.step_row) FROM ("
+        "SELECT step_row FROM prediction WHERE why_deferred <> '' AND deferred_for_good = 0 UNION ALL "
+        "SELECT step_row FROM procedure_run WHERE why_deferred <> '' AND deferred_for_good = 0) p "
+        "JOIN step s ON s.step_row = p.step_row WHERE p.step_row > ? AND s.state <> 'running'");
     query.bind(1, after);
     if (query.executeStep() && !query.getColumn(0).isNull()) row = query.getColumn(0).getInt64();
   });
@@ -133,13 +135,13 @@ Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::of_steps(con
   return of_each(steps, with_ranks, "");
 }
 
-Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::summaries(
-    const std::vector<StepRow>& steps) const {
+Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::summaries(const std::vector<StepRow>& steps) const {
   return of_each(steps, false, kShownInLists);
 }
 
 Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::of_each(const std::vector<StepRow>& steps,
-                                                                            bool with_ranks, std::string_view condition) const {
+                                                                            bool with_ranks,
+                                                                            std::string_view condition) const {
   std::vector<std::vector<PredictionRecord>> all;
   all.reserve(steps.size());
   auto done = database_.read([&](SQLite::Database& connection) {

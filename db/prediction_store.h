@@ -39,8 +39,7 @@ class PredictionStore {
 
   // Replaces all predictions of the step, inside the caller's transaction (StepStore::put). Throws
   // SQLite::Exception.
-  static void replace(SQLite::Database& connection, StepRow step,
-                      const std::vector<PredictionRecord>& predictions);
+  static void replace(SQLite::Database& connection, StepRow step, const std::vector<PredictionRecord>& predictions);
 
  private:
   Result<std::vector<std::vector<PredictionRecord>>> of_each(const std::vector<StepRow>& steps, bool with_ranks,

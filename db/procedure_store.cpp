@@ -1,11 +1,12 @@
 // ProcedureStore, see procedure_store.h.
 #include "db/procedure_store.h"
-#include "db/field_sql.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "db/field_sql.h"
 
 namespace lbf::db {
 namespace {
@@ -40,8 +41,7 @@ std::optional<CriticalPathRecord> path_of(const std::string& text) {
 
 }  // namespace
 
-void ProcedureStore::replace(SQLite::Database& connection, StepRow step,
-                             const std::optional<ProcedureReport>& report) {
+void ProcedureStore::replace(SQLite::Database& connection, StepRow step, const std::optional<ProcedureReport>& report) {
   for (const char* const table : {"procedure", "procedure_run"}) {
     SQLite::Statement remove(connection, std::string("DELETE FROM ") + table + " WHERE step_row = ?");
     remove.bind(1, step);
@@ -49,7 +49,8 @@ void ProcedureStore::replace(SQLite::Database& connection, StepRow step,
   }
   if (!report) return;
   static const std::string sql = "INSERT INTO procedure (step_row, position" +
-                                 each_column(kProcedureFields, [](std::string_view name) { return name; }) + ") VALUES (?, ?" +
+                                 each_column(kProcedureFields, [](std::string_view name) { return name; }) +
+                                 ") VALUES (?, ?" +
                                  each_column(kProcedureFields, [](std::string_view) { return "?"; }) + ")";
   SQLite::Statement insert(connection, sql);
   std::int64_t position = 0;
@@ -60,8 +61,7 @@ void ProcedureStore::replace(SQLite::Database& connection, StepRow step,
     bind_fields(insert, 3, kProcedureFields, procedure);
     insert.exec();
   }
-  SQLite::Statement run(connection,
-                        "INSERT INTO procedure_run (step_row, path_json, why_deferred) VALUES (?, ?, ?)");
+  SQLite::Statement run(connection, "INSERT INTO procedure_run (step_row, path_json, why_deferred) VALUES (?, ?, ?)");
   run.bind(1, step);
   run.bind(2, path_text(report->path));
   run.bind(3, report->why_deferred);

@@ -46,15 +46,17 @@ CallProfile profile_of(const std::string& text) {
   return profile;
 }
 
-// Of a row `c` of the table cost, of a step of so many `ranks`; NULL: it does not tell. Costs of a few calls are scatter, a
-// relay's first second is its beginning.
+// Of a row `c` of the table cost, of a step of so many `ranks`; NULL: it does not tell. Costs of a few calls are
+// scatter, a relay's first second is its beginning.
 constexpr const char* kCallCost = "CASE WHEN c.recorded_calls >= 1000 THEN c.recording_s / c.recorded_calls END";
 // lbfd has no word of what one recorded call takes in the relay: the same number everywhere.
 std::string relay_share_of_row(const char* ranks) {
-  return std::string("CASE WHEN c.state = 'open' AND c.windows = 1 AND c.counted_calls = 0 AND c.once_relay_s IS NOT NULL AND ") +
+  return std::string(
+             "CASE WHEN c.state = 'open' AND c.windows = 1 AND c.counted_calls = 0 AND c.once_relay_s IS NOT NULL "
+             "AND ") +
          "c.program_cpu_s >= " + ranks + " AND json_array_length(c.nodes_json) > 0 THEN max(c.relay_cpu_s - " +
-         std::to_string(cost::kDefaultRelayedCallS * 1e9) + "e-9 * c.recorded_calls, 0) / json_array_length(c.nodes_json) * " + ranks +
-         " / c.program_cpu_s END";
+         std::to_string(cost::kDefaultRelayedCallS * 1e9) +
+         "e-9 * c.recorded_calls, 0) / json_array_length(c.nodes_json) * " + ranks + " / c.program_cpu_s END";
 }
 
 // The latest first. 0: none.
@@ -67,10 +69,11 @@ double corrected_by(const std::vector<double>& seen) {
 
 // Of the latest runs of all programs.
 double relay_share_of_the_site(SQLite::Database& connection) {
-  SQLite::Statement query(connection, "SELECT " + relay_share_of_row("s.ranks") +
-                                          " FROM (SELECT step_row, start_s, ranks FROM step WHERE end_s IS NOT NULL ORDER BY "
-                                          "start_s DESC LIMIT ?) s JOIN cost c ON c.step_row = s.step_row "
-                                          "ORDER BY s.start_s DESC");
+  SQLite::Statement query(connection,
+                          "SELECT " + relay_share_of_row("s.ranks") +
+                              " FROM (SELECT step_row, start_s, ranks FROM step WHERE end_s IS NOT NULL ORDER BY "
+                              "start_s DESC LIMIT ?) s JOIN cost c ON c.step_row = s.step_row "
+                              "ORDER BY s.start_s DESC");
   query.bind(1, kMostRunsOfSite);
   std::vector<double> shares;
   while (query.executeStep()) {
@@ -104,8 +107,8 @@ std::int64_t program_row_of(SQLite::Database& connection, const StepRecord& step
     first.work_s = known.getColumn(2).getDouble();
     if (!known.getColumn(3).isNull()) first.sent_bytes = known.getColumn(3).getDouble();
     if (!is_same_input(first, run)) continue;
-    const double distance = profile_distance(first.calls_per_rank, run.calls_per_rank) +
-                            relative_distance(first.work_s, run.work_s);
+    const double distance =
+        profile_distance(first.calls_per_rank, run.calls_per_rank) + relative_distance(first.work_s, run.work_s);
     if (!nearest || distance < nearest->first) nearest = {distance, known.getColumn(0).getInt64()};
   }
   if (nearest) return nearest->second;
@@ -155,8 +158,8 @@ std::uint32_t most_ranks_of_a_node(const PredictionRecord& ran, Rank ranks) {
     return most;
   }
   if (ran.placement.starts_with(kPlane)) {
-    const std::uint32_t plane =
-        std::max<std::uint32_t>(1, static_cast<std::uint32_t>(std::strtoul(ran.placement.c_str() + kPlane.size(), nullptr, 10)));
+    const std::uint32_t plane = std::max<std::uint32_t>(
+        1, static_cast<std::uint32_t>(std::strtoul(ran.placement.c_str() + kPlane.size(), nullptr, 10)));
     const std::uint32_t planes = (all + plane - 1) / plane;
     return std::min(all, (planes + nodes - 1) / nodes * plane);
   }
@@ -198,12 +201,11 @@ std::optional<Seconds> predicted_there(SQLite::Database& connection, StepRow fro
 // The predictions of each earlier configuration's latest run that has one for where this step ran.
 void insert_outcomes(SQLite::Database& connection, StepRow row, std::int64_t program, const StepRecord& step,
                      const PredictionRecord& ran) {
-  SQLite::Statement earlier(connection,
-                            std::string("SELECT r.step_row, ") + kConfiguration +
-                                " FROM run r JOIN step s ON s.step_row = r.step_row JOIN prediction p ON "
-                                "p.step_row = r.step_row AND p.position = 0 WHERE r.program_row = ? AND "
-                                "r.step_row <> ? AND s.start_s <= ? AND s.cluster = ? "
-                                "ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
+  SQLite::Statement earlier(connection, std::string("SELECT r.step_row, ") + kConfiguration +
+                                            " FROM run r JOIN step s ON s.step_row = r.step_row JOIN prediction p ON "
+                                            "p.step_row = r.step_row AND p.position = 0 WHERE r.program_row = ? AND "
+                                            "r.step_row <> ? AND s.start_s <= ? AND s.cluster = ? "
+                                            "ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
   earlier.bind(1, program);
   earlier.bind(2, row);
   earlier.bind(3, step.start_s);
@@ -226,8 +228,7 @@ std::string command_text(const StepRecord& step) {
   return step.command_words ? text_of(*step.command_words) : std::string();
 }
 
-void put_run(SQLite::Database& connection, StepRow row, const StepRecord& step,
-             std::optional<std::int64_t> program) {
+void put_run(SQLite::Database& connection, StepRow row, const StepRecord& step, std::optional<std::int64_t> program) {
   SQLite::Statement put(connection, "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   put.bind(1, row);
   if (program) {
@@ -304,8 +305,7 @@ TargetDistance distance_between(const PredictionRecord& ran, const PredictionRec
 
 bool is_same_configuration(const PredictionRecord& ran, const PredictionRecord& target, Rank ranks) {
   const std::uint32_t usable = most_ranks_of_a_node(ran, ranks);
-  return ran.nodes == target.nodes &&
-         std::min(ran.cores_per_node, usable) == std::min(target.cores_per_node, usable) &&
+  return ran.nodes == target.nodes && std::min(ran.cores_per_node, usable) == std::min(target.cores_per_node, usable) &&
          (ran.placement == target.placement || ran.nodes == 1) && ran.network == target.network &&
          ran.contention == target.contention && ran.speed == target.speed;
 }
@@ -343,9 +343,11 @@ Result<cost::CostHistory> ProgramStore::expected_cost(const ProgramHint& hint) c
       if (found || value.empty()) return;
       SQLite::Statement query(
           connection,
-          std::string("SELECT q.calls, CASE WHEN q.seen_process_s IS NULL AND c.program_cpu_s > 0 THEN c.program_cpu_s ELSE q.rank_s END, ") +
+          std::string("SELECT q.calls, CASE WHEN q.seen_process_s IS NULL AND c.program_cpu_s > 0 THEN c.program_cpu_s "
+                      "ELSE q.rank_s END, ") +
               kCallCost + ", " + relay_share_of_row("q.ranks") +
-              " FROM (SELECT r.step_row, r.calls, r.rank_s, r.seen_process_s, r.ranks, s.start_s FROM run r JOIN step s ON s.step_row = r.step_row "
+              " FROM (SELECT r.step_row, r.calls, r.rank_s, r.seen_process_s, r.ranks, s.start_s FROM run r JOIN step "
+              "s ON s.step_row = r.step_row "
               "WHERE r.uid = ? AND (r.program_row IS NOT NULL OR r.seen_process_s IS NOT NULL) AND r.rank_s > 0 AND " +
               condition +
               " ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?) q LEFT JOIN cost c ON c.step_row = q.step_row "
@@ -385,8 +387,10 @@ Result<std::map<std::string, double>> ProgramStore::procedure_calls_per_s(const 
       SQLite::Statement query(connection,
                               "SELECT p.name, p.calls_per_s FROM run r JOIN step s ON s.step_row = r.step_row "
                               "JOIN procedure p ON p.step_row = r.step_row "
-                              "WHERE r.uid = ? AND " + condition + " = ? AND p.calls_per_s IS NOT NULL AND s.state <> 'running' "
-                              "AND (? = 0 OR s.start_s < ?) ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
+                              "WHERE r.uid = ? AND " +
+                                  condition +
+                                  " = ? AND p.calls_per_s IS NOT NULL AND s.state <> 'running' "
+                                  "AND (? = 0 OR s.start_s < ?) ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
       query.bind(1, static_cast<std::int64_t>(hint.uid));
       query.bind(2, value);
       query.bind(3, hint.before_s);

@@ -24,9 +24,10 @@ namespace lbf::db {
 //    makes 2 % more calls take about 2 % longer: what is let through here shows as an error of the prediction, so it is
 //    kept near what two runs of the same job differ by anyway;
 //  - so do the bytes that a rank sends, where both runs were captured as a whole;
-//  - the process time of a rank differs by the factor kMostWorkRatio at most (and kLeastWorkS). Machines that others share make the
-//    same work take 1.6 times as long (bench/results/2026-11-21-demo-lammps.txt): a smaller factor would leave out the outcomes that
-//    went worst, and the site would look better than it is.
+//  - the process time of a rank differs by the factor kMostWorkRatio at most (and kLeastWorkS). Machines that others
+//  share make the
+//    same work take 1.6 times as long (bench/results/2026-11-21-demo-lammps.txt): a smaller factor would leave out the
+//    outcomes that went worst, and the site would look better than it is.
 inline constexpr double kMostProfileDistance = 0.02;
 inline constexpr double kMostWorkRatio = 2.0;
 // Less than this is what starting and ending take, now more, now less.
@@ -67,23 +68,24 @@ class ProgramStore {
   explicit ProgramStore(Database& database) : database_(database) {}
 
   // What the user's earlier runs of this program let expect, corrected run by run: calls as expected_calls_per_s(); one
-  // recorded call from runs with 1,000 of them; the relay's share from runs that used a second and more of processor time
-  // on each rank and were captured without a break, of this program, else the median of anybody's: it hardly depends on what
-  // runs. Errors: as Database.
+  // recorded call from runs with 1,000 of them; the relay's share from runs that used a second and more of processor
+  // time on each rank and were captured without a break, of this program, else the median of anybody's: it hardly
+  // depends on what runs. Errors: as Database.
   Result<cost::CostHistory> expected_cost(const ProgramHint& hint) const;
   // Calls per second and rank that the user's earlier runs of this program let expect, corrected run by run
-  // (cost/predicted_cost.h); the ranks' time is processor time where it is known, else wall time, since MPI libraries poll while they wait. Runs with the
-  // same build id or the same command and as many ranks; else with any number of ranks; else of the same
-  // first word. Of a run whose capture ended before the program, what was recorded counts. Nothing: it never ran. Errors: as
-  // Database.
+  // (cost/predicted_cost.h); the ranks' time is processor time where it is known, else wall time, since MPI libraries
+  // poll while they wait. Runs with the same build id or the same command and as many ranks; else with any number of
+  // ranks; else of the same first word. Of a run whose capture ended before the program, what was recorded counts.
+  // Nothing: it never ran. Errors: as Database.
   Result<std::optional<double>> expected_calls_per_s(const ProgramHint& hint) const;
 
-  // Calls per second of a rank of the procedures that the user's earlier runs of this program measured, by name, from the
-  // latest run that measured each: runs with the same build id, else with the same command. Errors: as Database.
+  // Calls per second of a rank of the procedures that the user's earlier runs of this program measured, by name, from
+  // the latest run that measured each: runs with the same build id, else with the same command. Errors: as Database.
   Result<std::map<std::string, double>> procedure_calls_per_s(const ProgramHint& hint) const;
 
   // Inside the caller's transaction (StepStore::put): the step's run, its program and its outcomes, instead of what
-  // was stored of them. Of a step that is not complete, or whose capture ended before the program, the run only. Throws SQLite::Exception.
+  // was stored of them. Of a step that is not complete, or whose capture ended before the program, the run only. Throws
+  // SQLite::Exception.
   static void record(SQLite::Database& connection, StepRow row, const StepRecord& step,
                      const std::vector<PredictionRecord>& predictions);
 

@@ -22,8 +22,8 @@ namespace lbf::db {
 inline constexpr const auto& kStepFields = protocol::kStepTable<protocol::Side::kLbfd>;
 inline constexpr const auto& kPredictionFields = protocol::kPredictionTable<protocol::Side::kLbfd>;
 
-using protocol::StepState;
 using protocol::name_of;
+using protocol::StepState;
 using CallRecord = protocol::CallTotal;
 
 // What a step's program did: what it is recognised by when it runs again (docs/lbfd.md, "Programs and outcomes").
@@ -32,13 +32,13 @@ struct ProgramRun {
   std::string script;    // of an interpreter: "NAME:BYTES-CRC32C" or "-m NAME"; empty: the executable is all
   std::string name;      // for people: base name of the script or of the executable
   std::vector<std::pair<std::string, double>> calls_per_rank;  // by function; without polls and local calls
-  Seconds work_s = 0;                // process time of a rank, the mean
+  Seconds work_s = 0;                                          // process time of a rank, the mean
   std::optional<double> sent_bytes;  // of a rank, the mean; nothing: not all of the run was captured
   std::uint64_t calls = 0;           // of all ranks, of every function
   Seconds rank_s = 0;                // sum of the ranks' times from MPI_Init to MPI_Finalize
-  // The capture ended before the program: `calls` and `rank_s` are of the time until then, this is the ranks' process time in
-  // what was recorded of it, all together, and the rest is not known. Such a run is not recognised, but tells how often the
-  // program calls.
+  // The capture ended before the program: `calls` and `rank_s` are of the time until then, this is the ranks' process
+  // time in what was recorded of it, all together, and the rest is not known. Such a run is not recognised, but tells
+  // how often the program calls.
   std::optional<Seconds> seen_process_s;
 
   std::string identity() const { return script.empty() ? build_id : build_id + ' ' + script; }

@@ -1,7 +1,7 @@
 // RowReader: rows of a query, where there are many of them.
 //
-// sqlite's own statement: tens of thousands of rows are read through it for a long report, and SQLite::Column counts the
-// references to its statement with each value.
+// sqlite's own statement: tens of thousands of rows are read through it for a long report, and SQLite::Column counts
+// the references to its statement with each value.
 #pragma once
 
 #include <SQLiteCpp/SQLiteCpp.h>

@@ -42,8 +42,8 @@ StepConditions conditions_of(SQLite::Database& connection, const StepQuery& quer
     for (int i = 0; i < 3; ++i) where.bind(*query.job_group);
   }
   if (!query.nodes.empty()) {
-    where.sql += " AND step_row IN (SELECT step_row FROM step_node WHERE node IN " +
-                 placeholders(query.nodes.size()) + ')';
+    where.sql +=
+        " AND step_row IN (SELECT step_row FROM step_node WHERE node IN " + placeholders(query.nodes.size()) + ')';
     for (const std::string& node : query.nodes) where.bind(node);
   }
   if (query.array_task) where.add(" AND +array_task = ?", *query.array_task);

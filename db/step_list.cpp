@@ -64,7 +64,8 @@ void read_predictions_of(SQLite::Database& connection, const ListValues& values,
 const PredictionRecord* fastest_of(const std::vector<PredictionRecord>& predictions) {
   const PredictionRecord* fastest = nullptr;
   for (const PredictionRecord& prediction : predictions) {
-    if (prediction.ends() && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s)) fastest = &prediction;
+    if (prediction.ends() && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s))
+      fastest = &prediction;
   }
   return fastest;
 }
@@ -75,8 +76,7 @@ bool is_listed(const PredictionRecord& prediction, const PredictionRecord* faste
 
 Result<std::vector<ListedStep>> list_steps(Database& database, const StepQuery& query, const ListValues& values) {
   std::vector<ListedStep> out;
-  auto done = database.read(
-      [&](SQLite::Database& connection) { read_steps(connection, query, values, out); });
+  auto done = database.read([&](SQLite::Database& connection) { read_steps(connection, query, values, out); });
   if (!done) return done.error();
   // The join keeps the order of the latest first, as far as is known; nothing promises it.
   std::reverse(out.begin(), out.end());

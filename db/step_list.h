@@ -22,7 +22,7 @@ namespace lbf::db {
 struct ListValues {
   std::vector<std::string_view> step;
   std::vector<std::string_view> prediction;  // columns of the table prediction; empty: no predictions
-  bool every_target = false;                // false: the configuration that ran and the fastest one
+  bool every_target = false;                 // false: the configuration that ran and the fastest one
 };
 
 struct ListedStep {

@@ -47,8 +47,7 @@ std::string StepReader::sql_of(std::span<const std::string_view> names, const St
   if (with_cost) {
     sql += ", c.step_row";
     of_cost = FieldReader<CostRecord>(of_step.end() + 1);
-    for (const auto& field : read_fields<CostRecord, kCostFields>())
-      of_cost.add(field, "c.", sql);
+    for (const auto& field : read_fields<CostRecord, kCostFields>()) of_cost.add(field, "c.", sql);
   }
   // Only numbers are sorted, and of the steps that are left out nothing else is read.
   sql += " FROM (SELECT step_row AS wanted_row FROM step WHERE 1" + which.sql +
@@ -58,7 +57,8 @@ std::string StepReader::sql_of(std::span<const std::string_view> names, const St
   return sql;
 }
 
-StepReader::StepReader(SQLite::Database& connection, std::span<const std::string_view> names, const StepConditions& which)
+StepReader::StepReader(SQLite::Database& connection, std::span<const std::string_view> names,
+                       const StepConditions& which)
     : rows_(connection, sql_of(names, which, of_step_, of_cost_)) {
   for (std::size_t i = 0; i < which.values.size(); ++i) {
     std::visit([&](const auto& value) { rows_.bind(static_cast<int>(i) + 1, value); }, which.values[i]);

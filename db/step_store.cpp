@@ -14,7 +14,6 @@
 namespace lbf::db {
 namespace {
 
-
 // A step's name: what the row stays with when the step is put again.
 bool is_of_key(std::string_view column) {
   return column == "cluster" || column == "job" || column == "step" || column == "restart";
@@ -22,8 +21,9 @@ bool is_of_key(std::string_view column) {
 
 const std::string& upsert() {
   static const std::string sql =
-      "INSERT INTO step (fastest_position, self_position" + each_column(kStepFields, [](std::string_view name) { return name; }) +
-      ") VALUES (?, ?" + each_column(kStepFields, [](std::string_view) { return "?"; }) +
+      "INSERT INTO step (fastest_position, self_position" +
+      each_column(kStepFields, [](std::string_view name) { return name; }) + ") VALUES (?, ?" +
+      each_column(kStepFields, [](std::string_view) { return "?"; }) +
       ") ON CONFLICT (cluster, job, step, restart) DO UPDATE SET fastest_position = excluded.fastest_position, "
       "self_position = excluded.self_position" +
       [] {
@@ -83,8 +83,7 @@ std::optional<std::int64_t> self_position(const std::vector<PredictionRecord>& p
 void insert_nodes(SQLite::Database& connection, StepRow row, const StepRecord& step) {
   SQLite::Statement count(connection, "SELECT count(*) FROM step_node WHERE step_row = ?");
   count.bind(1, row);
-  if (count.executeStep() && static_cast<std::size_t>(count.getColumn(0).getInt64()) == step.nodes.size())
-    return;
+  if (count.executeStep() && static_cast<std::size_t>(count.getColumn(0).getInt64()) == step.nodes.size()) return;
   SQLite::Statement remove(connection, "DELETE FROM step_node WHERE step_row = ?");
   remove.bind(1, row);
   remove.exec();
@@ -98,14 +97,12 @@ void insert_nodes(SQLite::Database& connection, StepRow row, const StepRecord& s
 }
 
 void read_calls(SQLite::Database& connection, StoredStepRecord& stored) {
-  SQLite::Statement query(
-      connection,
-      "SELECT function, calls, total_s, unmodelled FROM call WHERE step_row = ? ORDER BY position");
+  SQLite::Statement query(connection,
+                          "SELECT function, calls, total_s, unmodelled FROM call WHERE step_row = ? ORDER BY position");
   query.bind(1, stored.row);
   while (query.executeStep()) {
     auto& calls = query.getColumn(3).getInt() != 0 ? stored.record.unmodelled_calls : stored.record.calls;
-    calls.push_back({query.getColumn(0).getString(),
-                     static_cast<std::uint64_t>(query.getColumn(1).getInt64()),
+    calls.push_back({query.getColumn(0).getString(), static_cast<std::uint64_t>(query.getColumn(1).getInt64()),
                      query.getColumn(2).getDouble()});
   }
 }
@@ -115,15 +112,13 @@ void read_calls(SQLite::Database& connection, StoredStepRecord& stored) {
 bool StepQuery::matches(const StepRecord& record) const {
   const auto is = [](const auto& wanted, const auto& value) { return !wanted || value == *wanted; };
   return is(cluster, record.cluster) && is(job, record.job) &&
-         (!job_group || record.job == *job_group || record.array_job == job_group ||
-          record.het_job == job_group) &&
+         (!job_group || record.job == *job_group || record.array_job == job_group || record.het_job == job_group) &&
          is(array_task, record.array_task) && is(het_offset, record.het_offset) && is(step, record.step) &&
-         is(restart, record.restart) && is(uid, record.uid) &&
-         is(account, record.account) && is(partition, record.partition) &&
+         is(restart, record.restart) && is(uid, record.uid) && is(account, record.account) &&
+         is(partition, record.partition) &&
          (states.empty() || std::find(states.begin(), states.end(), record.state) != states.end()) &&
          (nodes.empty() ||
-          std::find_first_of(nodes.begin(), nodes.end(), record.nodes.begin(), record.nodes.end()) !=
-              nodes.end()) &&
+          std::find_first_of(nodes.begin(), nodes.end(), record.nodes.begin(), record.nodes.end()) != nodes.end()) &&
          (!since_s || !record.end_s || *record.end_s >= *since_s) && (!until_s || record.start_s <= *until_s);
 }
 
@@ -166,8 +161,7 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
     }
   });
   if (!done) return done.error();
-  return std::vector<StoredStepRecord>(std::make_move_iterator(found.rbegin()),
-                                       std::make_move_iterator(found.rend()));
+  return std::vector<StoredStepRecord>(std::make_move_iterator(found.rbegin()), std::make_move_iterator(found.rend()));
 }
 
 Result<std::size_t> StepStore::remove_ended_before(double before_s, std::size_t most,
@@ -196,12 +190,12 @@ Result<std::size_t> StepStore::remove_ended_before(double before_s, std::size_t 
   return old.size();
 }
 
-Result<std::optional<StepState>> StepStore::state_of(const std::string& cluster, std::uint32_t job,
-                                                     std::uint32_t step, std::uint32_t restart) const {
+Result<std::optional<StepState>> StepStore::state_of(const std::string& cluster, std::uint32_t job, std::uint32_t step,
+                                                     std::uint32_t restart) const {
   std::optional<StepState> state;
   auto done = database_.read([&](SQLite::Database& connection) {
-    SQLite::Statement statement(
-        connection, "SELECT state FROM step WHERE cluster = ? AND job = ? AND step = ? AND restart = ?");
+    SQLite::Statement statement(connection,
+                                "SELECT state FROM step WHERE cluster = ? AND job = ? AND step = ? AND restart = ?");
     statement.bind(1, cluster);
     statement.bind(2, job);
     statement.bind(3, step);

@@ -18,9 +18,8 @@ namespace lbf::db {
 
 struct StepQuery {
   std::optional<std::string> cluster;
-  std::optional<std::uint32_t> job;  // this very job
-  std::optional<std::uint32_t>
-      job_group;  // this job, the tasks of this array, the components of this het job
+  std::optional<std::uint32_t> job;        // this very job
+  std::optional<std::uint32_t> job_group;  // this job, the tasks of this array, the components of this het job
   std::optional<std::uint32_t> array_task;
   std::optional<std::uint32_t> het_offset;
   std::optional<std::uint32_t> step;

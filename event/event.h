@@ -49,24 +49,25 @@ enum class EventKind : std::uint8_t {
   kPhase = 19,        // MPI_Pcontrol(level): `tag` = level
   kGap = 20,          // `bytes` events of this rank were lost here (ring full); predictions become partial
   kExit = 21,         // the process reached MPI_Finalize (or the end of what was captured); `call_s` as of kWindowClose
-  kOneSided = 22,      // one operation on the memory of `peer` (one_sided_op says which), `bytes` of the origin's
-                       // (get: into it); does not wait, except kLock. `comm` is the window: each is a communicator
-                       // of its own, which nothing else uses. With `request` (Rput...) its kWait completes it too
+  kOneSided = 22,     // one operation on the memory of `peer` (one_sided_op says which), `bytes` of the origin's
+                      // (get: into it); does not wait, except kLock. `comm` is the window: each is a communicator
+                      // of its own, which nothing else uses. With `request` (Rput...) its kWait completes it too
   kOneSidedSync = 23,  // waits until this rank's operations on the window `comm` are complete at their targets:
                        // those to `peer`, or all of them (kAnyRank): flush, unlock, complete, fence
   kIo = 24,            // MPI-IO: `call_s` is kept as it was measured; io_direction says what `bytes` are
   // Capture windows (docs/adr/0010-capture-windows.md). The events of a rank from kWindowClose to its next
   // kWindowOpen are kSkipped, kCommCreate and kCommFree.
-  kWindowOpen = 25,   // the capture records again; `bytes` = the window's number, alike on all ranks; `call_s` =
-                      // measured time since kWindowClose, of which nothing else is known
-  kWindowClose = 26,  // it only counts from here on; requests that are active end unseen; `call_s` = measured time since
-                      // the window opened that is in no event: preempted, or in calls without a record (failed polls)
-  kSkipped = 27,      // `bytes` messages to or from `peer` with `tag`, or collectives on `comm`, passed without
-                      // being recorded (skipped_side); receives count when they are posted. kEverything: the
-                      // capture ended for good where the window before it closed
-  kProcedure = 28,    // some of the process time around it was in one procedure: values = [procedure id, inclusive
-                      // ns, exclusive ns, calls] (docs/formats/text-trace-v1.md, "Procedures"). Instead of
-                      // kEnter and kLeave where calls are many
+  kWindowOpen = 25,  // the capture records again; `bytes` = the window's number, alike on all ranks; `call_s` =
+                     // measured time since kWindowClose, of which nothing else is known
+  kWindowClose =
+      26,           // it only counts from here on; requests that are active end unseen; `call_s` = measured time since
+                    // the window opened that is in no event: preempted, or in calls without a record (failed polls)
+  kSkipped = 27,    // `bytes` messages to or from `peer` with `tag`, or collectives on `comm`, passed without
+                    // being recorded (skipped_side); receives count when they are posted. kEverything: the
+                    // capture ended for good where the window before it closed
+  kProcedure = 28,  // some of the process time around it was in one procedure: values = [procedure id, inclusive
+                    // ns, exclusive ns, calls] (docs/formats/text-trace-v1.md, "Procedures"). Instead of
+                    // kEnter and kLeave where calls are many
 };
 inline constexpr std::uint8_t kEventKindCount = 29;
 inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
@@ -143,9 +144,9 @@ inline constexpr Rank kRootIsElsewhere = -2;  // another rank of this group is
 
 struct Event {
   EventKind kind = EventKind::kCompute;
-  std::uint8_t flags = 0;      // EventFlags
-  std::uint16_t function = 0;  // MPI function id (event/mpi_functions.yml); 0 = none (text traces)
-  std::uint8_t op_code = 0;    // which operation of its kind: collective_op, one_sided_op, io_direction, skipped_side
+  std::uint8_t flags = 0;        // EventFlags
+  std::uint16_t function = 0;    // MPI function id (event/mpi_functions.yml); 0 = none (text traces)
+  std::uint8_t op_code = 0;      // which operation of its kind: collective_op, one_sided_op, io_direction, skipped_side
   std::int32_t peer = kAnyRank;  // world rank: destination, or source that was asked for / that matched
   std::int32_t tag = kAnyTag;
   std::uint32_t comm = 0;

@@ -37,9 +37,9 @@ const MpiFunction* mpi_function(std::uint16_t id) {
 
 const MpiFunction* mpi_function(std::string_view name) {
   const auto& order = indices_by_name();
-  const auto found = std::lower_bound(
-      order.begin(), order.end(), name,
-      [](std::uint16_t index, std::string_view wanted) { return kFunctions[index].name < wanted; });
+  const auto found =
+      std::lower_bound(order.begin(), order.end(), name,
+                       [](std::uint16_t index, std::string_view wanted) { return kFunctions[index].name < wanted; });
   if (found == order.end() || kFunctions[*found].name != name) return nullptr;
   return &kFunctions[*found];
 }

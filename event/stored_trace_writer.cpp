@@ -54,8 +54,8 @@ Result<void> StoredTraceWriter::begin() {
 
 Result<void> StoredTraceWriter::add(Rank rank, const Event& event) {
   if (rank < 0 || rank >= ranks_) {
-    return invalid_input("event of rank " + std::to_string(rank) + " in a trace of " +
-                         std::to_string(ranks_) + " ranks");
+    return invalid_input("event of rank " + std::to_string(rank) + " in a trace of " + std::to_string(ranks_) +
+                         " ranks");
   }
   if (!begun_) {
     if (Result<void> done = begin(); !done) return done;
@@ -66,12 +66,11 @@ Result<void> StoredTraceWriter::add(Rank rank, const Event& event) {
   constexpr std::size_t kMaxValues = (kMaxBatchRawBytes - kMaxBatchRawBytes / 64 - kRoomBytes) / 10;
   if (event.values.size() > kMaxValues) {
     return Error{ErrorCode::kLimit, "an event of rank " + std::to_string(rank) + " with " +
-                                        std::to_string(event.values.size()) +
-                                        " values is too large to be stored"};
+                                        std::to_string(event.values.size()) + " values is too large to be stored"};
   }
   BatchEncoder& encoder = *encoders_[stream];
-  if (!encoder.empty() && encoder.raw_bytes() + 10 * event.values.size() + kRoomBytes >
-                              kMaxBatchRawBytes - kMaxBatchRawBytes / 64) {
+  if (!encoder.empty() &&
+      encoder.raw_bytes() + 10 * event.values.size() + kRoomBytes > kMaxBatchRawBytes - kMaxBatchRawBytes / 64) {
     if (Result<void> done = cut(stream); !done) return done;
   }
   if (is_procedure_event(event.kind) && !event.values.empty()) name_procedure(rank, event.values[0], encoder);
@@ -91,8 +90,8 @@ void StoredTraceWriter::name_procedure(Rank rank, std::uint64_t procedure, Batch
   encoder.add_control(R"({"type":"procedure","rank":)" + std::to_string(rank) + R"(,"id":)" +
                       std::to_string(procedure) + R"(,"name":")" + name + R"("})");
   if (!options_.switched_off.contains(options_.procedures[static_cast<std::size_t>(procedure)])) return;
-  encoder.add_control(R"({"type":"procedure_remark","rank":)" + std::to_string(rank) + R"(,"kind":"off","name":")" + name +
-                      R"(","text":"its calls and times are those until it was switched off"})");
+  encoder.add_control(R"({"type":"procedure_remark","rank":)" + std::to_string(rank) + R"(,"kind":"off","name":")" +
+                      name + R"(","text":"its calls and times are those until it was switched off"})");
 }
 
 Result<void> StoredTraceWriter::finish() {

@@ -17,10 +17,8 @@ class Synth {
 
   Result<void> ring() {
     for (Rank rank = 0; rank < ranks_; ++rank) {
-      if (auto done = add(rank, event(EventKind::kSend, (rank + 1) % ranks_, 0, kRingBytes)); !done)
-        return done;
-      if (auto done = add(rank, event(EventKind::kRecv, (rank + ranks_ - 1) % ranks_, 0, kRingBytes));
-          !done) {
+      if (auto done = add(rank, event(EventKind::kSend, (rank + 1) % ranks_, 0, kRingBytes)); !done) return done;
+      if (auto done = add(rank, event(EventKind::kRecv, (rank + ranks_ - 1) % ranks_, 0, kRingBytes)); !done) {
         return done;
       }
     }
@@ -105,8 +103,7 @@ class Synth {
     }
     request = 0;
     for (Rank peer : peers_) {
-      if (auto done = add(rank, request_event(EventKind::kEndRecv, peer, bytes, request++)); !done)
-        return done;
+      if (auto done = add(rank, request_event(EventKind::kEndRecv, peer, bytes, request++)); !done) return done;
     }
     sends_.clear();
     for (std::size_t i = 0; i < peers_.size(); ++i) sends_.push_back(request++);
@@ -142,12 +139,10 @@ std::uint64_t synth_events_per_iteration(std::string_view pattern, Rank ranks) {
   return 0;
 }
 
-Result<void> synthesize(std::string_view pattern, Rank ranks, std::uint64_t iterations,
-                        const EventSink& sink) {
+Result<void> synthesize(std::string_view pattern, Rank ranks, std::uint64_t iterations, const EventSink& sink) {
   const Iterate iterate = iterate_of(pattern);
   if (iterate == nullptr) {
-    return invalid_input("'" + std::string(pattern) +
-                         "' is no pattern: ring, stencil2d, alltoall or allreduce");
+    return invalid_input("'" + std::string(pattern) + "' is no pattern: ring, stencil2d, alltoall or allreduce");
   }
   if (ranks < kMinSynthRanks || ranks > kMaxSynthRanks) {
     return invalid_input("a synthetic trace has " + std::to_string(kMinSynthRanks) + " to " +

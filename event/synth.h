@@ -23,7 +23,6 @@ std::uint64_t synth_events_per_iteration(std::string_view pattern, Rank ranks);
 
 // Hands the events of all ranks to `sink`, iteration by iteration; each rank exits after the last. Errors: an
 // unknown pattern, ranks out of range, those of the sink.
-Result<void> synthesize(std::string_view pattern, Rank ranks, std::uint64_t iterations,
-                        const EventSink& sink);
+Result<void> synthesize(std::string_view pattern, Rank ranks, std::uint64_t iterations, const EventSink& sink);
 
 }  // namespace lbf

@@ -17,8 +17,8 @@ namespace lbf {
 
 struct TraceInfo {
   Rank ranks = 0;
-  std::vector<std::string> procedures;  // by procedure id (kEnter/kLeave values[0])
-  std::string library;                  // MPI_Get_library_version of the run; empty: not said
+  std::vector<std::string> procedures;      // by procedure id (kEnter/kLeave values[0])
+  std::string library;                      // MPI_Get_library_version of the run; empty: not said
   std::vector<std::uint32_t> node_of_rank;  // where the program ran; empty: not said
 };
 

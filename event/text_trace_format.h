@@ -14,8 +14,7 @@ namespace lbf::text_trace {
 inline constexpr Seconds kMaxTimeS = 1e9;  // 31 years: beyond it is a mistake
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 inline constexpr std::size_t kMaxLibraryBytes = 1024;
-inline constexpr std::size_t kMaxCommGap =
-    65536;  // communicator numbers are dense: a wild one must not cost memory
+inline constexpr std::size_t kMaxCommGap = 65536;  // communicator numbers are dense: a wild one must not cost memory
 
 struct TextOp {
   std::string_view name;

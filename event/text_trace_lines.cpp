@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 
-constexpr std::array<double, 23> kPowersOf10 = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+constexpr std::array<double, 23> kPowersOf10 = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 // Short decimals exactly (a quotient of two exactly representable numbers is rounded once, hence correctly);
 // everything else is std::from_chars' business. Returns false when this way does not apply.
@@ -75,9 +74,8 @@ bool is_printable_utf8(std::string_view text) {
 bool Lines::next_line() {
   for (;;) {
     const std::size_t unread = buffer_.size() - buffer_at_;
-    const void* newline = unread > scanned_
-                              ? std::memchr(buffer_.data() + buffer_at_ + scanned_, '\n', unread - scanned_)
-                              : nullptr;
+    const void* newline =
+        unread > scanned_ ? std::memchr(buffer_.data() + buffer_at_ + scanned_, '\n', unread - scanned_) : nullptr;
     if (newline != nullptr || (input_ended_ && unread > 0)) {
       at_ = buffer_.data() + buffer_at_;
       end_ = newline != nullptr ? static_cast<const char*>(newline) : at_ + unread;
@@ -109,8 +107,7 @@ bool Lines::next_line() {
 
 void Lines::strip_comment() {
   for (const char* p = at_;
-       (p = static_cast<const char*>(std::memchr(p, '#', static_cast<std::size_t>(end_ - p)))) != nullptr;
-       ++p) {
+       (p = static_cast<const char*>(std::memchr(p, '#', static_cast<std::size_t>(end_ - p)))) != nullptr; ++p) {
     if (p == at_ || is_blank(p[-1])) {
       end_ = p;
       return;
@@ -170,8 +167,7 @@ Result<Seconds> Lines::seconds(std::string_view text, std::string_view what) con
                   " is not a time: seconds, decimal, not negative, such as 0.25");
     }
   }
-  if (!(value <= kMaxTimeS))
-    return fail(std::string(what) + " " + quoted(text) + " is more than 1e9 seconds");
+  if (!(value <= kMaxTimeS)) return fail(std::string(what) + " " + quoted(text) + " is more than 1e9 seconds");
   return value;
 }
 

@@ -16,8 +16,7 @@
 
 namespace lbf::text_trace {
 
-inline constexpr std::size_t kMaxLineBytes = std::size_t{256}
-                                             << 20;  // room for a `comm` line of 1 << 24 ranks
+inline constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;  // room for a `comm` line of 1 << 24 ranks
 
 // Well-formed UTF-8 without control characters (names end up in JSON, on terminals).
 bool is_printable_utf8(std::string_view text);

@@ -19,8 +19,7 @@ namespace {
 
 class Reader : private Lines {
  public:
-  Reader(std::istream& in, std::string_view name, const EventSink& sink)
-      : Lines(in, name), name_(name), sink_(sink) {}
+  Reader(std::istream& in, std::string_view name, const EventSink& sink) : Lines(in, name), name_(name), sink_(sink) {}
 
   // Stops before the first event.
   Result<TraceInfo> run_header() {
@@ -86,8 +85,7 @@ class Reader : private Lines {
     if (word() != "lbf-trace") return fail("this is not a text trace: the first line must be 'lbf-trace 1'");
     const std::string_view version = word();
     if (version != "1" || !word().empty()) {
-      return fail("text trace version " + quoted(version) +
-                  " is not known here; this program reads version 1");
+      return fail("text trace version " + quoted(version) + " is not known here; this program reads version 1");
     }
     have_version_ = true;
     return {};
@@ -148,8 +146,7 @@ class Reader : private Lines {
 
   Result<void> read_comm() {
     if (info_.ranks == 0) return fail("the line 'ranks N' must come before 'comm'");
-    const Result<std::uint64_t> number =
-        whole(word(), "communicator", std::numeric_limits<std::uint32_t>::max());
+    const Result<std::uint64_t> number = whole(word(), "communicator", std::numeric_limits<std::uint32_t>::max());
     if (!number) return number.error();
     if (*number == 0) return fail("communicator 0 is the world; number others from 1");
     const auto index = static_cast<std::uint32_t>(comms_.size() + 1);
@@ -174,10 +171,8 @@ class Reader : private Lines {
       start = comma + 1;
     }
     std::sort(comm.sorted.begin(), comm.sorted.end());
-    if (const auto twice = std::adjacent_find(comm.sorted.begin(), comm.sorted.end());
-        twice != comm.sorted.end()) {
-      return fail("rank " + std::to_string(*twice) + " is in communicator " + std::to_string(*number) +
-                  " twice");
+    if (const auto twice = std::adjacent_find(comm.sorted.begin(), comm.sorted.end()); twice != comm.sorted.end()) {
+      return fail("rank " + std::to_string(*twice) + " is in communicator " + std::to_string(*number) + " twice");
     }
     for (const Rank member : comm.sorted) state_of(member).undelivered_comms.push_back(index);
     comms_.push_back(std::move(comm));
@@ -194,12 +189,13 @@ class Reader : private Lines {
     }
     const auto rank = static_cast<Rank>(*rank_number);
     const std::string_view kind_name = word();
-    const auto* kind = std::find_if(kLineKinds.begin(), kLineKinds.end(),
-                                    [&](const LineKind& k) { return k.name == kind_name; });
+    const auto* kind =
+        std::find_if(kLineKinds.begin(), kLineKinds.end(), [&](const LineKind& k) { return k.name == kind_name; });
     if (kind == kLineKinds.end()) {
-      return fail("unknown event kind " + quoted(kind_name) +
-                  ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, procedure, exit, oneSided "
-                  "or oneSidedSync");
+      return fail(
+          "unknown event kind " + quoted(kind_name) +
+          ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, procedure, exit, oneSided "
+          "or oneSidedSync");
     }
     const Result<Seconds> process_s = seconds(word(), "process time");
     if (!process_s) return process_s.error();
@@ -243,8 +239,7 @@ class Reader : private Lines {
   }
 
   Result<void> set_comm(Rank rank, std::string_view text, Event& event, const Comm*& comm) {
-    const Result<std::uint64_t> number =
-        whole(text, "communicator", std::numeric_limits<std::uint32_t>::max());
+    const Result<std::uint64_t> number = whole(text, "communicator", std::numeric_limits<std::uint32_t>::max());
     if (!number) return number.error();
     if (*number == 0) return {};
     const auto found = comm_by_number_.find(static_cast<std::uint32_t>(*number));
@@ -254,8 +249,7 @@ class Reader : private Lines {
     }
     comm = &comms_[found->second - 1];
     if (!std::binary_search(comm->sorted.begin(), comm->sorted.end(), rank)) {
-      return fail("rank " + std::to_string(rank) + " is not a member of communicator " +
-                  std::to_string(*number));
+      return fail("rank " + std::to_string(rank) + " is not a member of communicator " + std::to_string(*number));
     }
     event.comm = found->second;
     return {};
@@ -265,8 +259,7 @@ class Reader : private Lines {
   Result<Rank> rank_in_comm(std::string_view text, std::string_view what, const Comm* comm) const {
     const Result<std::uint64_t> rank = whole(text, what, kMaxRanks);
     if (!rank) return rank.error();
-    const std::uint64_t size =
-        comm != nullptr ? comm->members().size() : static_cast<std::uint64_t>(info_.ranks);
+    const std::uint64_t size = comm != nullptr ? comm->members().size() : static_cast<std::uint64_t>(info_.ranks);
     if (*rank >= size) {
       return fail(std::string(what) + "=" + std::to_string(*rank) +
                   " is out of range: the communicator's ranks go from 0 to " + std::to_string(size - 1));
@@ -279,8 +272,7 @@ class Reader : private Lines {
   }
 
   Result<std::int32_t> tag_of(const Keys& keys) const {
-    const Result<std::uint64_t> tag =
-        whole(keys.value(kTag), "tag", std::numeric_limits<std::int32_t>::max());
+    const Result<std::uint64_t> tag = whole(keys.value(kTag), "tag", std::numeric_limits<std::int32_t>::max());
     if (!tag) return tag.error();
     return static_cast<std::int32_t>(*tag);
   }
@@ -325,8 +317,7 @@ class Reader : private Lines {
          {std::tuple{kSync, "sync", kFlagSync}, {kBuffered, "buffered", kFlagBuffered}}) {
       if (!keys.has(key)) continue;
       const std::string_view value = keys.value(key);
-      if (value != "0" && value != "1")
-        return fail(std::string(name) + " must be 0 or 1, not " + quoted(value));
+      if (value != "0" && value != "1") return fail(std::string(name) + " must be 0 or 1, not " + quoted(value));
       if (value == "1") event.flags |= flag;
     }
     if (event.kind == EventKind::kIsend) return start_request(rank, keys, {.kind = EventKind::kIsend}, event);
@@ -449,13 +440,11 @@ class Reader : private Lines {
 
   Result<void> set_collective(const Keys& keys, const Comm* comm, Event& event) {
     const std::string_view name = keys.value(kOp);
-    const auto* op =
-        std::find_if(kTextOps.begin(), kTextOps.end(), [&](const TextOp& o) { return o.name == name; });
+    const auto* op = std::find_if(kTextOps.begin(), kTextOps.end(), [&](const TextOp& o) { return o.name == name; });
     if (op == kTextOps.end()) {
-      return fail(
-          "unknown op " + quoted(name) +
-          ": barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter or "
-          "scan");
+      return fail("unknown op " + quoted(name) +
+                  ": barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter or "
+                  "scan");
     }
     set_op(event, op->op);
     if (keys.has(kRoot)) {
@@ -504,8 +493,7 @@ class Reader : private Lines {
     return {};
   }
 
-  Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm,
-                                 Event& event) {
+  Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
     switch (event.kind) {
       case EventKind::kSend:
       case EventKind::kIsend:
@@ -534,8 +522,7 @@ class Reader : private Lines {
         return set_procedure(keys, event);
       case EventKind::kExit:
         if (state.blocking.kind != EventKind::kCompute) {
-          return fail("rank " + std::to_string(rank) +
-                      " exits inside a blocking receive: its endRecv is missing");
+          return fail("rank " + std::to_string(rank) + " exits inside a blocking receive: its endRecv is missing");
         }
         state.exited = true;
         return {};

@@ -34,9 +34,8 @@ void append_number(std::string& line, std::uint64_t value) {
 // The shortest decimal that reads back to the same double.
 void append_seconds(std::string& line, Seconds value) {
   std::array<char, 400> digits;  // 1e9 .. 5e-324 without an exponent
-  line.append(
-      digits.data(),
-      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr);
+  line.append(digits.data(),
+              std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr);
 }
 
 constexpr const char* kBadTime = "a time is negative, not finite or more than 1e9 seconds";
@@ -78,8 +77,7 @@ Result<void> TextTraceWriter::write_line() {
 Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
   if (rank < 0 || rank >= ranks_) return fail(rank, "the rank is out of range");
   if (!writable_seconds(event.process_s) || !writable_seconds(event.off_s)) return fail(rank, kBadTime);
-  if (event.bytes > kMaxBytes)
-    return fail(rank, "the message is larger than " + std::to_string(kMaxBytes) + " bytes");
+  if (event.bytes > kMaxBytes) return fail(rank, "the message is larger than " + std::to_string(kMaxBytes) + " bytes");
   if (event.kind == EventKind::kCommCreate) return add_communicator(rank, event);
   if (event.comm != 0) {
     if (event.comm >= comm_members_.size() || comm_members_[event.comm].empty()) {
@@ -128,16 +126,15 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
       start_line(rank, "exit", event.process_s);
       return {};
     default:
-      return fail(rank, "text trace version 1 has no events of kind " +
-                            std::to_string(static_cast<int>(event.kind)) + " (docs/formats/text-trace-v1.md)");
+      return fail(rank, "text trace version 1 has no events of kind " + std::to_string(static_cast<int>(event.kind)) +
+                            " (docs/formats/text-trace-v1.md)");
   }
 }
 
 // --- communicators
 
 Result<void> TextTraceWriter::add_communicator(Rank rank, const Event& event) {
-  if (event.comm == 0 || event.comm > comm_members_.size() + kMaxCommGap)
-    return fail(rank, "bad communicator number");
+  if (event.comm == 0 || event.comm > comm_members_.size() + kMaxCommGap) return fail(rank, "bad communicator number");
   if (event.values.size() < 3) return fail(rank, "a communicator without members");
   if (event.values[1] != 0) return fail(rank, "version 1 has no intercommunicators");
   if (comm_members_.size() <= event.comm) {

@@ -24,8 +24,8 @@ std::uint64_t rank_and_local(Rank rank, std::uint32_t local_index) {
 Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_index,
                                                 std::span<const std::uint64_t> values) {
   const auto fail = [&](const std::string& what) {
-    return invalid_input("communicator " + std::to_string(local_index) + " of rank " + std::to_string(rank) +
-                         ": " + what);
+    return invalid_input("communicator " + std::to_string(local_index) + " of rank " + std::to_string(rank) + ": " +
+                         what);
   };
   if (local_index == 0) return fail("index 0 is MPI_COMM_WORLD and cannot be defined");
   if (rank < 0) return fail("the rank is negative");
@@ -33,8 +33,7 @@ Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_i
   const std::uint64_t uid = values[0];
   const std::uint64_t local_size = values[1];
   const auto members = values.subspan(2);
-  if (local_size >= members.size())
-    return fail("its local group does not leave a member for the remote group");
+  if (local_size >= members.size()) return fail("its local group does not leave a member for the remote group");
   const auto own_group = local_size > 0 ? members.first(static_cast<std::size_t>(local_size)) : members;
   if (std::find(own_group.begin(), own_group.end(), static_cast<std::uint64_t>(rank)) == own_group.end()) {
     return fail("the rank is not a member");

@@ -48,8 +48,7 @@ struct Cursor {
 
   std::int32_t svarint32() {
     const auto value = static_cast<std::int64_t>(unzigzag(varint()));
-    if (value < std::numeric_limits<std::int32_t>::min() ||
-        value > std::numeric_limits<std::int32_t>::max()) {
+    if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
       ok = false;
       return 0;
     }

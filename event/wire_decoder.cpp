@@ -38,8 +38,8 @@ constexpr std::uint64_t kLengthMasks[8] = {0,          0xFF,         0xFFFF,    
 struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
-// One for all decoders of a thread, of which a merge has one a node: it takes 100 KiB and more, and nothing of it outlives a
-// call.
+// One for all decoders of a thread, of which a merge has one a node: it takes 100 KiB and more, and nothing of it
+// outlives a call.
 ZSTD_DCtx* zstd_context() {
   thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (context == nullptr) throw std::bad_alloc();
@@ -64,9 +64,8 @@ struct BatchDecoder::State {
   struct RankState {
     std::uint64_t last_started = 0;
     std::uint64_t last_completed = 0;
-    std::uint32_t first_shape = kNoShape;  // successor of "none"
-    std::uint32_t previous_shape =
-        kNoShape;  // of the section at hand; kNoShape: none, or one for one event only
+    std::uint32_t first_shape = kNoShape;        // successor of "none"
+    std::uint32_t previous_shape = kNoShape;     // of the section at hand; kNoShape: none, or one for one event only
     std::vector<std::uint32_t> shape_by_number;  // number - 1 -> index into `shapes`
     std::vector<std::uint32_t> global_by_local;  // kUnknownComm: look it up
     std::uint32_t which = 0;                     // place in `ranks`, if it has a section in the segment
@@ -218,8 +217,7 @@ struct BatchDecoder::State {
     section.data = {cursor.at, cursor.at + data_bytes};
     cursor.at += data_bytes;
     events_seen += count;
-    const auto [known, is_new] =
-        state_by_rank.try_emplace(section.rank, static_cast<std::uint32_t>(states.size()));
+    const auto [known, is_new] = state_by_rank.try_emplace(section.rank, static_cast<std::uint32_t>(states.size()));
     RankState& state = is_new ? states.emplace_back() : states[known->second];
     if (state.section == kNoSection) {
       state.section = index;
@@ -241,8 +239,7 @@ struct BatchDecoder::State {
     RankState& state = states[state_of[which]];
     if (state.section == kNoSection) return taken;
     Section& section = sections[state.section];
-    if (Result<void> done = read_events(section, state, most, sink, taken.passed_s); !done)
-      return done.error();
+    if (Result<void> done = read_events(section, state, most, sink, taken.passed_s); !done) return done.error();
     if (section.done == section.events) {
       state.section = section.next;
       state.previous_shape = kNoShape;
@@ -293,8 +290,7 @@ struct BatchDecoder::State {
                            Seconds& passed_s) {
     const Rank rank = section.rank;
     const auto event_error = [&](std::uint64_t i, const std::string& what) {
-      return fail("rank " + std::to_string(rank) + ", event " + std::to_string(i + 1) +
-                  " of its section: " + what);
+      return fail("rank " + std::to_string(rank) + ", event " + std::to_string(i + 1) + " of its section: " + what);
     };
     // Where it is noted which shape follows here.
     std::uint32_t* expected =
@@ -441,8 +437,7 @@ struct BatchDecoder::State {
   }
 
   Result<void> translate_comm(const Shape& shape, Event& event, Rank rank, RankState& state) {
-    if (shape.local_comm < state.global_by_local.size() &&
-        state.global_by_local[shape.local_comm] != kUnknownComm) {
+    if (shape.local_comm < state.global_by_local.size() && state.global_by_local[shape.local_comm] != kUnknownComm) {
       event.comm = state.global_by_local[shape.local_comm];
     } else {
       Result<std::uint32_t> global = communicators.translate(rank, shape.local_comm);

@@ -67,8 +67,7 @@ struct BatchEncoder::State {
     std::string data;
     // The rank's dictionary. It is the rank's own, because sections are decoded one after the other while
     // events of different ranks come here interleaved.
-    std::vector<Shape> shapes =
-        std::vector<Shape>(1);  // [0] stands for "none"; a shape's number is its index
+    std::vector<Shape> shapes = std::vector<Shape>(1);  // [0] stands for "none"; a shape's number is its index
     std::vector<std::uint64_t> value_differences;
     std::vector<std::uint32_t> table = std::vector<std::uint32_t>(kInitialTableSlots);  // hash -> shape
     std::uint32_t previous_shape = 0;
@@ -134,8 +133,8 @@ struct BatchEncoder::State {
     };
     mix(static_cast<std::uint64_t>(event.kind) | static_cast<std::uint64_t>(event.flags) << 8 |
         static_cast<std::uint64_t>(event.function) << 16 | static_cast<std::uint64_t>(event.op_code) << 32);
-    mix(static_cast<std::uint32_t>(event.peer) |
-        static_cast<std::uint64_t>(static_cast<std::uint32_t>(event.tag)) << 32);
+    mix(static_cast<std::uint32_t>(event.peer) | static_cast<std::uint64_t>(static_cast<std::uint32_t>(event.tag))
+                                                     << 32);
     mix(event.comm | static_cast<std::uint64_t>(static_cast<std::uint32_t>(event.root)) << 32);
     mix(event.bytes);
     for (std::size_t i = 0; i < event.values.size(); ++i) mix(difference(use, event.values, i));
@@ -268,8 +267,7 @@ struct BatchEncoder::State {
         section.last_completed = use == RequestUse::kSeveral ? event.values.back() : first;
       }
     }
-    if (event.kind == EventKind::kBlocked)
-      append_varint(section.data, wire_ns(event.off_s));
+    if (event.kind == EventKind::kBlocked) append_varint(section.data, wire_ns(event.off_s));
     section.control += static_cast<char>(control);
     section.previous_shape = index;
     open_bytes += 1 + section.data.size() - data_before;

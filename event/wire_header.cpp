@@ -31,8 +31,7 @@ Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes) {
   header.raw_bytes = wire::load_u32(at + wire::kRawBytesAt);
   header.compressed_bytes = wire::load_u32(at + wire::kCompressedBytesAt);
   header.events = wire::load_u32(at + wire::kEventsAt);
-  const std::string name =
-      "batch " + std::to_string(header.sequence) + " of stream " + std::to_string(header.stream);
+  const std::string name = "batch " + std::to_string(header.sequence) + " of stream " + std::to_string(header.stream);
   if (wire::load_u16(at + wire::kReservedAt) != 0 || wire::load_u32(at + wire::kReserved2At) != 0) {
     return invalid_input(name + ": reserved header fields are not 0");
   }

@@ -56,7 +56,8 @@ inline constexpr std::uint32_t kFirstShapeCode = 2;
 
 // Shapes of all ranks of one batch that have a number: bounds a decoder's memory.
 inline constexpr std::uint32_t kMaxShapes = 262144;
-// Values of all events of a batch, each time that a shape with values is repeated: what a decoder and its sinks have to do.
+// Values of all events of a batch, each time that a shape with values is repeated: what a decoder and its sinks have to
+// do.
 inline constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 31;
 
 // Events after which the encoder ends a section and starts a new one: readers that hand events on as they

@@ -8,8 +8,7 @@ namespace {
 
 const char* read_fields(Cursor& data, unsigned fields, Shape& read) {
   if ((fields & kHasFunction) != 0) {
-    read.function =
-        static_cast<std::uint16_t>(data.varint_up_to(std::numeric_limits<std::uint16_t>::max()));
+    read.function = static_cast<std::uint16_t>(data.varint_up_to(std::numeric_limits<std::uint16_t>::max()));
   }
   if ((fields & kHasOp) != 0) {
     const std::uint8_t op = data.byte();
@@ -19,8 +18,7 @@ const char* read_fields(Cursor& data, unsigned fields, Shape& read) {
   if ((fields & kHasPeer) != 0) read.peer = data.svarint32();
   if ((fields & kHasTag) != 0) read.tag = data.svarint32();
   if ((fields & kHasComm) != 0) {
-    read.local_comm =
-        static_cast<std::uint32_t>(data.varint_up_to(std::numeric_limits<std::uint32_t>::max()));
+    read.local_comm = static_cast<std::uint32_t>(data.varint_up_to(std::numeric_limits<std::uint32_t>::max()));
   }
   if ((fields & kHasRoot) != 0) read.root = data.svarint32();
   if ((fields & kHasBytes) != 0) read.bytes = data.varint();

@@ -34,7 +34,8 @@ std::optional<FunctionTotal> call_of(const json& entry) {
       !entry[2].is_number()) {
     return std::nullopt;
   }
-  return FunctionTotal{entry[0].get<std::uint64_t>(), entry[1].get<std::uint64_t>(), std::max(0.0, entry[2].get<double>())};
+  return FunctionTotal{entry[0].get<std::uint64_t>(), entry[1].get<std::uint64_t>(),
+                       std::max(0.0, entry[2].get<double>())};
 }
 
 template <typename Fields>
@@ -157,8 +158,7 @@ void members(Fields& fields, typename Fields::template Of<CostRecord> record) {
   fields.amount_count("counted_calls", record.counted_calls);
   fields.amount_count("disbelieved", record.disbelieved);
   fields.amount("pressed_s", record.pressed_s);
-  fields.object("primitives_ns", record.primitives_ns,
-                [](auto& inner, auto& times) { members(inner, times); });
+  fields.object("primitives_ns", record.primitives_ns, [](auto& inner, auto& times) { members(inner, times); });
   fields.amount_count("procedure_calls", record.procedure_calls);
   fields.amount("procedures_s", record.procedures_s);
   fields.items("ranks", record.ranks, json_of_rank, rank_cost_of);
@@ -236,17 +236,39 @@ ControlRecord decoded_as(const std::string& type, const json& record, const std:
 
 }  // namespace
 
-std::string encode(const ProcessRecord& record) { return encoded(record); }
-std::string encode(const StatsRecord& record) { return encoded(record); }
-std::string encode(const ProcessEndRecord& record) { return encoded(record); }
-std::string encode(const ProcedureRecord& record) { return encoded(record); }
-std::string encode(const ProcedureCandidateRecord& record) { return encoded(record); }
-std::string encode(const ProcedureListRecord& record) { return encoded(record); }
-std::string encode(const ProcedureSamplesRecord& record) { return encoded(record); }
-std::string encode(const ProcedureRemarkRecord& record) { return encoded(record); }
-std::string encode(const NoteRecord& record) { return encoded(record); }
-std::string encode(const CostRecord& record) { return encoded(record); }
-std::string encode(const RelayRecord& record) { return encoded(record); }
+std::string encode(const ProcessRecord& record) {
+  return encoded(record);
+}
+std::string encode(const StatsRecord& record) {
+  return encoded(record);
+}
+std::string encode(const ProcessEndRecord& record) {
+  return encoded(record);
+}
+std::string encode(const ProcedureRecord& record) {
+  return encoded(record);
+}
+std::string encode(const ProcedureCandidateRecord& record) {
+  return encoded(record);
+}
+std::string encode(const ProcedureListRecord& record) {
+  return encoded(record);
+}
+std::string encode(const ProcedureSamplesRecord& record) {
+  return encoded(record);
+}
+std::string encode(const ProcedureRemarkRecord& record) {
+  return encoded(record);
+}
+std::string encode(const NoteRecord& record) {
+  return encoded(record);
+}
+std::string encode(const CostRecord& record) {
+  return encoded(record);
+}
+std::string encode(const RelayRecord& record) {
+  return encoded(record);
+}
 
 Result<ControlRecord> decode_control(std::string_view text) {
   const json record = json::parse(text, nullptr, false);

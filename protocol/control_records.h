@@ -1,8 +1,9 @@
 // Control records: what a relay says about its step between the events of a batch (docs/formats/http-v1.md, "Control
 // records").
 //
-// Place in the event's way: relay -> *control record* -> batch -> lbfd, lbf-whatif. One type per record, one encoder and
-// one decoder. A record comes from the user's program or node, so it is hostile: a member of a wrong type counts as absent.
+// Place in the event's way: relay -> *control record* -> batch -> lbfd, lbf-whatif. One type per record, one encoder
+// and one decoder. A record comes from the user's program or node, so it is hostile: a member of a wrong type counts as
+// absent.
 #pragma once
 
 #include <cstdint>
@@ -189,9 +190,9 @@ struct UnknownRecord {
   std::int64_t rank = kNoRank;
 };
 
-using ControlRecord =
-    std::variant<UnknownRecord, ProcessRecord, StatsRecord, ProcessEndRecord, ProcedureRecord, ProcedureCandidateRecord,
-                 ProcedureListRecord, ProcedureSamplesRecord, ProcedureRemarkRecord, NoteRecord, CostRecord, RelayRecord>;
+using ControlRecord = std::variant<UnknownRecord, ProcessRecord, StatsRecord, ProcessEndRecord, ProcedureRecord,
+                                   ProcedureCandidateRecord, ProcedureListRecord, ProcedureSamplesRecord,
+                                   ProcedureRemarkRecord, NoteRecord, CostRecord, RelayRecord>;
 
 // One JSON object. Bytes that are no UTF-8 become U+FFFD. Not for UnknownRecord.
 std::string encode(const ProcessRecord& record);

@@ -1,4 +1,5 @@
-// What the capture of a step cost, all nodes together: COST of docs/formats/http-v1.md (docs/cost-system.md, "The record").
+// What the capture of a step cost, all nodes together: COST of docs/formats/http-v1.md (docs/cost-system.md, "The
+// record").
 #pragma once
 
 #include <cstdint>
@@ -20,15 +21,15 @@ struct StoredCostFields {
   Known<kSide, Seconds> ideal_s{};                         // C_obs_ideal
   Known<kSide, Seconds> relay_cpu_s{};                     // of all nodes, without once_relay_s
   Known<kSide, Seconds> held_up_s{};  // other ranks, by the relays (cost/held_up.h); 0 of runs before migration 0013
-  // Spent once, before the first event, and in no share that has a limit: the ranks' (loading the capture, its rings), the
-  // relays'. Empty: not known.
+  // Spent once, before the first event, and in no share that has a limit: the ranks' (loading the capture, its rings),
+  // the relays'. Empty: not known.
   std::optional<Seconds> once_capture_s;
   std::optional<Seconds> once_relay_s;
   std::optional<Seconds> recording_s;  // of direct_s: recorded calls; empty: not known
   Known<kSide, std::uint64_t> recorded_calls{};
   Known<kSide, std::uint64_t> counted_calls{};
-  Known<kSide, std::uint64_t> disbelieved{};  // looks at counters that could not be true
-  Known<kSide, std::uint64_t> windows{};      // opened, the most of any node; 1: never closed
+  Known<kSide, std::uint64_t> disbelieved{};               // looks at counters that could not be true
+  Known<kSide, std::uint64_t> windows{};                   // opened, the most of any node; 1: never closed
   Known<kSide, double> seen_share = at_first<kSide>(1.0);  // of the ranks' measured time
 
   std::optional<Seconds> once_s() const {

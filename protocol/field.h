@@ -1,6 +1,6 @@
 // A field of a record that lbfd stores and sends: everything that is said of it, once. The tables of fields are in
-// prediction_fields.h, cost_fields.h and step_fields.h. SQL (db/field_sql.h), JSON (predictor/daemon/http), the readers of
-// lbf-report (report/read_value.h), its columns (report/fields.cpp) and docs/formats/http-v1.md are made from them.
+// prediction_fields.h, cost_fields.h and step_fields.h. SQL (db/field_sql.h), JSON (predictor/daemon/http), the readers
+// of lbf-report (report/read_value.h), its columns (report/fields.cpp) and docs/formats/http-v1.md are made from them.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ enum class Unit {
   kSeconds,       // never negative
   kEpochSeconds,  // since 1970
   kPercent,
-  kShare,        // 0 to 1
+  kShare,  // 0 to 1
   kFactor,
   kNodes,        // names of nodes
   kCommandLine,  // one text, or its words
@@ -89,7 +89,7 @@ inline constexpr const char* kNoKey = "";  // not in JSON
 
 template <typename Member>
 struct Field {
-  Member member;  // pointer to a member, or to a function without arguments for what is computed
+  Member member;         // pointer to a member, or to a function without arguments for what is computed
   std::string_view key;  // in JSON
   Sql sql;
   Unit unit;
@@ -103,8 +103,8 @@ struct Field {
 
 // For clang before 17, which deduces nothing of an aggregate by itself.
 template <typename Member>
-Field(Member, std::string_view, Sql, Unit, ReportColumn, std::string_view, unsigned = In::kEverywhere, When = When::kAlways)
-    -> Field<Member>;
+Field(Member, std::string_view, Sql, Unit, ReportColumn, std::string_view, unsigned = In::kEverywhere,
+      When = When::kAlways) -> Field<Member>;
 
 // Calls use(field) for each field of a table, in its order.
 template <typename Table, typename Use>
@@ -117,7 +117,8 @@ template <const auto& kTable, typename Use>
 constexpr void for_each_number(Use&& use) {
   [&use]<std::size_t... kNumbers>(std::index_sequence<kNumbers...>) {
     (use(std::integral_constant<std::size_t, kNumbers>{}), ...);
-  }(std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(kTable)>>>{});
+  }
+  (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(kTable)>>>{});
 }
 
 }  // namespace lbf::protocol

@@ -1,8 +1,8 @@
 // Reader and writer of a JSON object's members, for the encoders and decoders of protocol/ only.
 //
 // A record's members are listed once, in a function `members(fields, record)`. With a JsonWriter it encodes, with a
-// JsonReader it decodes; a member of a wrong type counts as absent and leaves the record's default. The method says what a
-// member may be:
+// JsonReader it decodes; a member of a wrong type counts as absent and leaves the record's default. The method says
+// what a member may be:
 //   integer  any whole number                 seconds  a number, not negative
 //   count    a whole number, 0 if negative    amount   the same within bounds, for the cost's sums
 //   whole    a whole number, not negative     text     a string
@@ -84,7 +84,8 @@ class JsonReader {
 
   template <typename Number>
   void integer(const char* key, Number& value) {
-    if (const auto* found = find(key); found != nullptr && found->is_number_integer()) value = found->get<std::int64_t>();
+    if (const auto* found = find(key); found != nullptr && found->is_number_integer())
+      value = found->get<std::int64_t>();
   }
   // Beyond 63 bits: absent.
   void count(const char* key, std::uint64_t& value) {
@@ -94,7 +95,8 @@ class JsonReader {
   }
   template <typename Number>
   void whole(const char* key, Number& value) {
-    if (const auto* found = find(key); found != nullptr && found->is_number_unsigned()) value = found->get<std::uint64_t>();
+    if (const auto* found = find(key); found != nullptr && found->is_number_unsigned())
+      value = found->get<std::uint64_t>();
   }
   // Of costs: within bounds that their sums can bear.
   void amount(const char* key, std::optional<double>& value) {
@@ -106,7 +108,8 @@ class JsonReader {
     if (value) value = std::min(*value, kMostCount);
   }
   void seconds(const char* key, double& value) {
-    if (const auto* found = find(key); found != nullptr && found->is_number()) value = std::max(0.0, found->get<double>());
+    if (const auto* found = find(key); found != nullptr && found->is_number())
+      value = std::max(0.0, found->get<double>());
   }
   void seconds_unless_zero(const char* key, double& value) { seconds(key, value); }
   void number_unless_zero(const char* key, double& value) {

@@ -1,5 +1,5 @@
-// One target's prediction: PREDICTION of docs/formats/http-v1.md. A new field is a member, its line in the table, and, if
-// it is stored, a migration.
+// One target's prediction: PREDICTION of docs/formats/http-v1.md. A new field is a member, its line in the table, and,
+// if it is stored, a migration.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +39,10 @@ struct PredictionFields {
   std::optional<double> self_error_percent;
   bool partial = false;
   Known<kSide, Seconds> progress_s{};
-  // Of the rank that came furthest, what had passed in the run at its last replayed event, by the clock. While it runs, of
-  // a rank whose capture window is open: without what it was preempted and what passed in failed polls since the relay
-  // told of that last (2 s at most while it records), and since its last record. Of one whose calls are only counted:
-  // until its window closed.
+  // Of the rank that came furthest, what had passed in the run at its last replayed event, by the clock. While it runs,
+  // of a rank whose capture window is open: without what it was preempted and what passed in failed polls since the
+  // relay told of that last (2 s at most while it records), and since its last record. Of one whose calls are only
+  // counted: until its window closed.
   Known<kSide, Seconds> measured_at_progress_s{};
   Known<kSide, double> seen_share = at_first<kSide>(1.0);
   std::optional<Seconds> low_s;

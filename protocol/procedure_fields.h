@@ -14,9 +14,9 @@ struct MeasuredProcedureFields {
   std::string name;
   // measured; off: until it was switched off; refused: not at all
   std::string state = kSide == Side::kLbfd ? "measured" : "";
-  std::string note;                        // why; what else is to be known
-  Known<kSide, std::uint32_t> ranks{};     // that measured it
-  Known<kSide, std::uint64_t> calls{};     // of all ranks, as the times
+  std::string note;                     // why; what else is to be known
+  Known<kSide, std::uint32_t> ranks{};  // that measured it
+  Known<kSide, std::uint64_t> calls{};  // of all ranks, as the times
   Known<kSide, Seconds> inclusive_s{};
   Known<kSide, Seconds> exclusive_s{};
   // On the configuration that ran. Nothing: not predicted (yet), or off.
@@ -28,15 +28,16 @@ struct MeasuredProcedureFields {
   std::optional<Seconds> stayed_sender_s;
   std::string predicted_from;         // history, limit (at most so much), default; empty: its cost was not predicted
   std::optional<double> calls_per_s;  // of a rank, observed; the next run's history
-  // Of what is not measured, or no more: its time as statistical samples say, with its 95 % interval. What is predicted of
-  // such a procedure is predicted from these.
+  // Of what is not measured, or no more: its time as statistical samples say, with its 95 % interval. What is predicted
+  // of such a procedure is predicted from these.
   Known<kSide, std::uint64_t> samples{};
   std::optional<Seconds> sampled_s;
   std::optional<Seconds> sampled_low_s;
   std::optional<Seconds> sampled_high_s;
 };
 
-// What measuring it costs, of the time of the ranks that do, while they do (docs/procedures.md, "Predicted and observed cost").
+// What measuring it costs, of the time of the ranks that do, while they do (docs/procedures.md, "Predicted and observed
+// cost").
 template <Side kSide>
 struct ProcedureFields : MeasuredProcedureFields<kSide> {
   std::optional<double> predicted_cost_percent;  // before it was patched

@@ -29,12 +29,14 @@ std::optional<ProcedureList> procedure_list_of(const nlohmann::json& json) {
   for (const auto& item : *names) {
     if (!item.is_string()) return std::nullopt;
     std::string name = item.get<std::string>();
-    const bool printable = std::none_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
+    const bool printable =
+        std::none_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
     bytes += name.size() + 1;
     if (name.empty() || !printable || bytes > kMaxProcedureListBytes) return std::nullopt;
     list.names.push_back(std::move(name));
   }
-  if (const auto text = json.find("text"); text != json.end() && text->is_string()) list.text = text->get<std::string>();
+  if (const auto text = json.find("text"); text != json.end() && text->is_string())
+    list.text = text->get<std::string>();
   return list;
 }
 

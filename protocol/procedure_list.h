@@ -29,8 +29,8 @@ std::string lines_of(const ProcedureList& list);
 // LIST of an answer.
 nlohmann::json json_of(const ProcedureList& list);
 
-// LIST of one of lbfd's answers. Nothing: it is none that the ranks could use. Names are printable, and lines_of() has at
-// most kMaxProcedureListBytes.
+// LIST of one of lbfd's answers. Nothing: it is none that the ranks could use. Names are printable, and lines_of() has
+// at most kMaxProcedureListBytes.
 std::optional<ProcedureList> procedure_list_of(const nlohmann::json& list);
 // The member `procedures` of the whole answer.
 std::optional<ProcedureList> procedure_list_of_answer(std::string_view answer);

@@ -29,7 +29,8 @@ Result<RelayStreams> decode_relay_description(std::string_view text) {
     description.erase(found);
     if (!of_job.is_object()) return invalid_input("the step description's 'mpirun' is not an object");
     out.runs = description;
-    for (const char* key : {"step", "tasks", "tasks_per_node", "task_ids", "start_realtime_ns", "command", "command_cut", "node"}) {
+    for (const char* key :
+         {"step", "tasks", "tasks_per_node", "task_ids", "start_realtime_ns", "command", "command_cut", "node"}) {
       out.runs.erase(key);
     }
     out.runs.update(of_job);

@@ -38,7 +38,8 @@ struct RelayStreams {
 // Errors: kInvalidInput.
 Result<RelayStreams> decode_relay_description(std::string_view text);
 
-// The description of one run's stream: `runs`, and of RUN its step, run, tasks, task_ids, start_realtime_ns and command.
+// The description of one run's stream: `runs`, and of RUN its step, run, tasks, task_ids, start_realtime_ns and
+// command.
 std::string describe_run(const nlohmann::json& runs, const StepDescription& run);
 
 }  // namespace lbf::protocol

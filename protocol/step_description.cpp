@@ -22,8 +22,7 @@ const json* find(const json& description, const char* key) {
 }
 
 template <typename Number>
-Result<std::optional<Number>> optional_number(const json& description, const char* key,
-                                              std::uint64_t maximum) {
+Result<std::optional<Number>> optional_number(const json& description, const char* key, std::uint64_t maximum) {
   const json* value = find(description, key);
   if (value == nullptr) return std::optional<Number>{};
   if (!value->is_number_integer() ||
@@ -49,8 +48,7 @@ Result<std::string> optional_text(const json& description, const char* key) {
   return value->get<std::string>();
 }
 
-Result<std::vector<std::string>> optional_texts(const json& description, const char* key,
-                                                std::size_t maximum) {
+Result<std::vector<std::string>> optional_texts(const json& description, const char* key, std::size_t maximum) {
   std::vector<std::string> texts;
   const json* value = find(description, key);
   if (value == nullptr) return texts;
@@ -65,8 +63,8 @@ Result<std::vector<std::string>> optional_texts(const json& description, const c
 }
 
 template <typename Number>
-Result<std::vector<Number>> optional_numbers(const json& description, const char* key,
-                                             std::size_t maximum_count, std::uint64_t maximum) {
+Result<std::vector<Number>> optional_numbers(const json& description, const char* key, std::size_t maximum_count,
+                                             std::uint64_t maximum) {
   std::vector<Number> numbers;
   const json* value = find(description, key);
   if (value == nullptr) return numbers;
@@ -91,8 +89,8 @@ Result<cost::Limits> optional_limits(const json& description) {
     const std::string name(cost::rule_of(limit).name);
     const json* value = find(*given, name.c_str());
     if (value == nullptr) continue;
-    const auto read = value->is_number() ? cost::read_limit(limit, value->dump())
-                                         : Result<double>(invalid_input("must be a number"));
+    const auto read =
+        value->is_number() ? cost::read_limit(limit, value->dump()) : Result<double>(invalid_input("must be a number"));
     if (!read) return wrong("limits", name + ": " + read.error().message);
     limits[limit] = *read;
   }
@@ -187,8 +185,7 @@ Result<StepDescription> decode_step_description(std::string_view text) {
   LBF_TAKE(partition, optional_text(raw, "partition"));
   LBF_TAKE(job_name, optional_text(raw, "job_name"));
   LBF_TAKE(nodes, optional_texts(raw, "nodes", kMaxStepNodes));
-  LBF_TAKE(tasks_per_node,
-           optional_numbers<std::uint32_t>(raw, "tasks_per_node", kMaxStepNodes, kMaxStepTasks));
+  LBF_TAKE(tasks_per_node, optional_numbers<std::uint32_t>(raw, "tasks_per_node", kMaxStepNodes, kMaxStepTasks));
   LBF_TAKE(task_ids, optional_numbers<Rank>(raw, "task_ids", kMaxStepTasks, kMaxStepTasks - 1));
   LBF_TAKE(command, optional_texts(raw, "command", std::size_t{1} << 20));
   LBF_TAKE(command_cut, optional_flag(raw, "command_cut"));
@@ -204,8 +201,8 @@ Result<StepDescription> decode_step_description(std::string_view text) {
   const auto cpus = optional_number<std::uint32_t>(raw, "cpus_on_node", kMaxCpusOnNode);
   if (!cpus) return cpus.error();
   description.cpus_on_node = cpus->value_or(0);
-  const auto start = optional_number<Nanoseconds>(
-      raw, "start_realtime_ns", static_cast<std::uint64_t>(std::numeric_limits<Nanoseconds>::max()));
+  const auto start = optional_number<Nanoseconds>(raw, "start_realtime_ns",
+                                                  static_cast<std::uint64_t>(std::numeric_limits<Nanoseconds>::max()));
   if (!start) return start.error();
   description.start_realtime_ns = start->value_or(0);
   take_unchecked(raw, description);
@@ -222,15 +219,14 @@ Result<StepDescription> decode_step_description(std::string_view text) {
   if (description.tasks < 1) return wrong("tasks", "must be at least 1");
   if (description.nodes.empty()) return wrong("nodes", "must name at least one node");
   if (description.node_index >= description.nodes.size()) {
-    return wrong("node_index",
-                 "must be below the number of nodes, " + std::to_string(description.nodes.size()));
+    return wrong("node_index", "must be below the number of nodes, " + std::to_string(description.nodes.size()));
   }
   if (!description.tasks_per_node.empty()) {
     if (description.tasks_per_node.size() != description.nodes.size()) {
       return wrong("tasks_per_node", "must have one number per node");
     }
-    const auto sum = std::accumulate(description.tasks_per_node.begin(), description.tasks_per_node.end(),
-                                     std::uint64_t{0});
+    const auto sum =
+        std::accumulate(description.tasks_per_node.begin(), description.tasks_per_node.end(), std::uint64_t{0});
     if (sum != static_cast<std::uint64_t>(description.tasks)) {
       return wrong("tasks_per_node", "must add up to 'tasks', " + std::to_string(description.tasks));
     }

@@ -68,8 +68,8 @@ nlohmann::json json_of(const StepDescription& description);
 // Bytes that are no UTF-8 become U+FFFD.
 std::string encode(const StepDescription& description);
 
-// What is one stream's own in its description; all else is the step's. A step has as many streams as nodes, and each description
-// names all nodes: only this much of each is kept.
+// What is one stream's own in its description; all else is the step's. A step has as many streams as nodes, and each
+// description names all nodes: only this much of each is kept.
 struct StreamDescription {
   std::vector<Rank> task_ids;       // of its node; empty: not said
   std::uint32_t cpus_on_node = 0;   // 0: not said

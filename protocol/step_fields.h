@@ -1,5 +1,5 @@
-// A job step: STEP of docs/formats/http-v1.md without its parts that are lists of records (cost, procedures, predictions).
-// A new field is a member, its line in the table, and, if it is stored, a migration.
+// A job step: STEP of docs/formats/http-v1.md without its parts that are lists of records (cost, procedures,
+// predictions). A new field is a member, its line in the table, and, if it is stored, a migration.
 #pragma once
 
 #include <sys/types.h>
@@ -71,10 +71,10 @@ struct StepFields {
   std::string why_partial;
   std::vector<std::string> nodes;
   Known<kSide, Rank> ranks{};
-  std::string network;               // the one that ran
-  Known<kSide, double> start_s{};    // since the epoch
-  std::optional<double> end_s;       // since the epoch
-  std::optional<Seconds> measured_s; // longest rank's time from MPI_Init to MPI_Finalize
+  std::string network;                // the one that ran
+  Known<kSide, double> start_s{};     // since the epoch
+  std::optional<double> end_s;        // since the epoch
+  std::optional<Seconds> measured_s;  // longest rank's time from MPI_Init to MPI_Finalize
   Known<kSide, std::uint64_t> events{};
   Known<kSide, std::uint64_t> messages{};
   Known<kSide, std::uint64_t> collectives{};
@@ -91,8 +91,8 @@ struct StepFields {
   std::vector<CallTotal> unmodelled_calls;
   std::vector<std::string> notes;
   std::vector<CallTotal> calls;
-  // Where a list asks for them: the number of `nodes`; of all targets, those that are deferred, and those that were when
-  // the step ended, but are no longer.
+  // Where a list asks for them: the number of `nodes`; of all targets, those that are deferred, and those that were
+  // when the step ended, but are no longer.
   Known<kSide, std::uint64_t> node_count{};
   Known<kSide, std::uint64_t> targets_deferred{};
   Known<kSide, std::uint64_t> targets_taken_up{};
@@ -100,7 +100,8 @@ struct StepFields {
   CommandView command_view() const { return {command, command_words}; }
 };
 
-// In the order of the document, in which COST stands before what a summary does not have. In SQL s is the table step, r run.
+// In the order of the document, in which COST stands before what a summary does not have. In SQL s is the table step, r
+// run.
 template <Side kSide>
 inline constexpr auto kStepTable = [] {
   using S = StepFields<kSide>;

@@ -1,4 +1,5 @@
-// What relay and lbfd say to each other about one stream, beside its batches (docs/formats/http-v1.md, "From the relay").
+// What relay and lbfd say to each other about one stream, beside its batches (docs/formats/http-v1.md, "From the
+// relay").
 #pragma once
 
 #include <cstdint>

@@ -109,9 +109,9 @@ std::string render_accuracy(const std::vector<AccuracyLine>& lines, const TableS
     std::size_t width;
     bool left;
   };
-  static constexpr std::array kCells = {
-      Cell{"Group", 8, true},   Cell{"Key", 20, true}, Cell{"BuildID", 16, true}, Cell{"Outcomes", 8, false},
-      Cell{"Median", 7, false}, Cell{"P90", 7, false}, Cell{"Worst", 8, false}};
+  static constexpr std::array kCells = {Cell{"Group", 8, true},     Cell{"Key", 20, true},    Cell{"BuildID", 16, true},
+                                        Cell{"Outcomes", 8, false}, Cell{"Median", 7, false}, Cell{"P90", 7, false},
+                                        Cell{"Worst", 8, false}};
   std::string out;
   const auto write = [&](const std::array<std::string, kCells.size()>& cells) {
     std::string line;

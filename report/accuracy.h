@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "report/fields.h"
 #include "report/selection.h"
-#include "base/result.h"
 
 namespace lbf::report {
 
@@ -32,8 +32,8 @@ struct ErrorFit {
 Result<ErrorFit> parse_error_fit(std::string_view json);
 
 struct AccuracyLine {
-  std::string group;  // "all", "distance", "program", "month", "week"
-  std::string key;    // "nodes"; "lmp, 4 ranks"; "2026-11"
+  std::string group;     // "all", "distance", "program", "month", "week"
+  std::string key;       // "nodes"; "lmp, 4 ranks"; "2026-11"
   std::string build_id;  // of a program
   ErrorSummary errors;
 };

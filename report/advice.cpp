@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "report/text.h"
-#include "base/times.h"
 #include "base/number.h"
+#include "base/times.h"
+#include "report/text.h"
 
 namespace lbf::report {
 namespace {
@@ -19,8 +19,7 @@ constexpr std::string_view kMap = "map=";
 constexpr std::string_view kPlane = "plane=";
 
 // The most ranks that one node gets.
-std::optional<std::uint64_t> fullest_node(std::uint64_t ranks, std::uint64_t nodes,
-                                          std::string_view placement) {
+std::optional<std::uint64_t> fullest_node(std::uint64_t ranks, std::uint64_t nodes, std::string_view placement) {
   if (nodes == 0) return std::nullopt;
   if (placement.starts_with(kPlane)) {
     const auto plane = parse_number<std::uint64_t>(placement.substr(kPlane.size()));
@@ -90,7 +89,8 @@ std::string comparison(const Step& step, const TargetPrediction& target) {
 std::string doubt(const Step& step, const Advice& advice, std::string_view network) {
   if (advice.doubtful == nullptr) return {};
   const TargetPrediction& target = *advice.doubtful;
-  return fmt::format(" {} would take {}: no sure gain.", describe(target, target.network != network), comparison(step, target));
+  return fmt::format(" {} would take {}: no sure gain.", describe(target, target.network != network),
+                     comparison(step, target));
 }
 
 std::string command_to_paste(const Step& step, const TargetPrediction& target, std::size_t width) {
@@ -129,8 +129,7 @@ std::string deferred_note(const Step& step, std::size_t width) {
 
 std::optional<Seconds> reference_s(const Step& step, const TargetPrediction& target) {
   if (target.speedup && target.predicted_s) return *target.speedup * *target.predicted_s;
-  if ((step.running() || target.partial) && target.measured_at_progress_s)
-    return target.measured_at_progress_s;
+  if ((step.running() || target.partial) && target.measured_at_progress_s) return target.measured_at_progress_s;
   return step.measured_s;
 }
 
@@ -201,8 +200,7 @@ std::string srun_flags(const Step& step, const TargetPrediction& target) {
   if (*target.nodes > 1) {
     if (target.placement.starts_with(kMap)) {
       flags += " --distribution=arbitrary";
-    } else if (target.placement == "block" || target.placement == "cyclic" ||
-               target.placement.starts_with(kPlane)) {
+    } else if (target.placement == "block" || target.placement == "cyclic" || target.placement.starts_with(kPlane)) {
       flags += " --distribution=" + target.placement;
       // -N and -n alone leave it to Slurm, which fills the first of nodes that other jobs use, too. Where ranks share
       // processors it would want one for each all the same.
@@ -247,21 +245,20 @@ std::string closing_note(const Step& step, std::size_t width) {
   const std::string& network = step.network.empty() ? step.self()->network : step.network;
   std::string out;
   if (advice.here != nullptr) {
-    out += wrap(fmt::format("{}On {} it would take {}:", so_far, describe(*advice.here, false),
-                            comparison(step, *advice.here)),
-                width, 0);
+    out += wrap(
+        fmt::format("{}On {} it would take {}:", so_far, describe(*advice.here, false), comparison(step, *advice.here)),
+        width, 0);
     out += command_to_paste(step, *advice.here, width);
   }
   if (advice.elsewhere != nullptr) {
     if (advice.here == nullptr) {
       out += wrap(fmt::format("{}On the network that ran ({}) nothing is surely faster.", so_far, network), width, 0);
     }
-    out += wrap(
-        fmt::format("{}On network {}, {}, it would take {}; the network is not chosen by an srun flag but "
-                    "by the partition, a constraint or settings of MPI, with these flags:",
-                    so_far, advice.elsewhere->network, describe(*advice.elsewhere, false),
-                    comparison(step, *advice.elsewhere)),
-        width, 0);
+    out += wrap(fmt::format("{}On network {}, {}, it would take {}; the network is not chosen by an srun flag but "
+                            "by the partition, a constraint or settings of MPI, with these flags:",
+                            so_far, advice.elsewhere->network, describe(*advice.elsewhere, false),
+                            comparison(step, *advice.elsewhere)),
+                width, 0);
     out += command_to_paste(step, *advice.elsewhere, width);
   }
   if (advice.first() == nullptr) {
@@ -271,32 +268,30 @@ std::string closing_note(const Step& step, std::size_t width) {
   }
   out += deferred_note(step, width);
   if (step.cost && step.cost->seen_in_part()) {
-    out += wrap(fmt::format("Only {:.1f} % of the run was captured{}: take a gain for one where the predicted intervals "
-                            "do not overlap.",
-                            100 * *step.cost->seen_share,
-                            step.cost->limit_percent
-                                ? fmt::format(", to keep the overhead below {:g} %", *step.cost->limit_percent)
-                                : std::string()),
-                width, 0);
+    out +=
+        wrap(fmt::format("Only {:.1f} % of the run was captured{}: take a gain for one where the predicted intervals "
+                         "do not overlap.",
+                         100 * *step.cost->seen_share,
+                         step.cost->limit_percent
+                             ? fmt::format(", to keep the overhead below {:g} %", *step.cost->limit_percent)
+                             : std::string()),
+             width, 0);
   }
   if (const auto error = step.self_error_percent(); error && std::fabs(*error) > kDoubtfulSelfErrorPercent) {
-    out += wrap(
-        fmt::format("The self-prediction error is large ({:+.1f} %): the model misses something of this run, "
-                    "and every prediction above may be as wrong.",
-                    *error),
-        width, 0);
+    out += wrap(fmt::format("The self-prediction error is large ({:+.1f} %): the model misses something of this run, "
+                            "and every prediction above may be as wrong.",
+                            *error),
+                width, 0);
   }
   return out;
 }
 
 std::string brief_line(const Step& step) {
   const std::string tail = fmt::format(": lbf-report -j {}", job_id(step));
-  const std::string so_far = step.running()                      ? "so far, "
-                             : step.state == StepState::kPartial ? "(partial) "
-                                                                 : "";
+  const std::string so_far = step.running() ? "so far, " : step.state == StepState::kPartial ? "(partial) " : "";
   if (step.predictions.empty() || !step.self() || !step.self()->predicted_s) {
-    return fmt::format("lbf: no prediction {}{}",
-                       step.running() ? "yet, the step is being completed" : "was possible", tail);
+    return fmt::format("lbf: no prediction {}{}", step.running() ? "yet, the step is being completed" : "was possible",
+                       tail);
   }
   const Advice advice = advise(step);
   if (!advice.self_known) return fmt::format("lbf: {}predicted, {}{}", so_far, error_text(step), tail);
@@ -308,8 +303,8 @@ std::string brief_line(const Step& step) {
   }
   const auto now = reference_s(step, *best);
   const auto ratio = speedup(step, *best);
-  return fmt::format("lbf: {}{} would take {} on {}, give or take {} (now {}, {:.2f}x; {}){}", so_far, describe(*best, false),
-                     format_duration(*best->predicted_s, 3), best->network, off_by(step, *best),
+  return fmt::format("lbf: {}{} would take {} on {}, give or take {} (now {}, {:.2f}x; {}){}", so_far,
+                     describe(*best, false), format_duration(*best->predicted_s, 3), best->network, off_by(step, *best),
                      now ? format_duration(*now, 3) : "unknown", ratio.value_or(0), error_text(step), tail);
 }
 

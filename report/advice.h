@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "report/step.h"
 #include "advisor/trust/trust.h"
+#include "report/step.h"
 
 namespace lbf::report {
 
@@ -24,7 +24,8 @@ std::optional<double> speedup(const Step& step, const TargetPrediction& target);
 
 struct Advice {
   // The fastest target on the network that ran, and the fastest on another one; nullptr: none is surely faster than
-  // the run, or (other network) none is surely faster than `here`: also where its prediction is too low by all that it may be.
+  // the run, or (other network) none is surely faster than `here`: also where its prediction is too low by all that it
+  // may be.
   const TargetPrediction* here = nullptr;
   const TargetPrediction* elsewhere = nullptr;
   // Where both are nullptr: the fastest of all that are predicted to be faster, though not surely.
@@ -37,17 +38,17 @@ struct Advice {
 // What the step says about how far its predictions may be off. Of outcomes it says nothing: those are lbf-advise's.
 advisor::Trust trust_of(const Step& step);
 
-// How far the target's predicted time may be off, in percent of it. Empty: it, or the one of the configuration that ran, is
-// not known.
+// How far the target's predicted time may be off, in percent of it. Empty: it, or the one of the configuration that
+// ran, is not known.
 std::optional<double> half_width_percent(const Step& step, const TargetPrediction& target);
 
 // A gain is judged against both the measured time and the self target's predicted time: the smaller one
-// counts, so that an error which all the targets share is never sold as a gain; and it must be one at the upper end of the
-// prediction's interval (advisor/trust). REQUIRES: `step` outlives the advice.
+// counts, so that an error which all the targets share is never sold as a gain; and it must be one at the upper end of
+// the prediction's interval (advisor/trust). REQUIRES: `step` outlives the advice.
 Advice advise(const Step& step);
 
-// "-N1 -n4", "-N2 -n4 --distribution=cyclic --ntasks-per-node=2", "-N1 -n4 --overcommit" (more ranks than processors on a
-// node). Empty: lbfd did not tell the nodes or the ranks.
+// "-N1 -n4", "-N2 -n4 --distribution=cyclic --ntasks-per-node=2", "-N1 -n4 --overcommit" (more ranks than processors on
+// a node). Empty: lbfd did not tell the nodes or the ranks.
 std::string srun_flags(const Step& step, const TargetPrediction& target);
 
 // "1 node", "2 nodes, cyclic", "2 nodes, cyclic, lan-fast" (`with_network`).

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "report/step.h"
 #include "base/result.h"
+#include "report/step.h"
 
 namespace lbf::report {
 
-// Where the document is {"steps":[{...},...]} and nothing else, as lbfd writes it: the text of each step. Read one by one
-// they use the same memory again and again. nullopt: anything else.
+// Where the document is {"steps":[{...},...]} and nothing else, as lbfd writes it: the text of each step. Read one by
+// one they use the same memory again and again. nullopt: anything else.
 std::optional<std::vector<std::string_view>> texts_of_steps(std::string_view json);
 
 // kInvalidInput: an answer that does not keep to http-v1.

@@ -9,12 +9,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/hostlist.h"
+#include "base/number.h"
+#include "base/times.h"
 #include "report/advice.h"
 #include "report/answer.h"
-#include "base/hostlist.h"
 #include "report/text.h"
-#include "base/times.h"
-#include "base/number.h"
 
 namespace lbf::report {
 namespace {
@@ -72,7 +72,8 @@ using S = const Step&;
 using T = const TargetPrediction*;
 
 constexpr const char* kSpeedup =
-    "measured_s,state,predictions.predicted_s,predictions.speedup,predictions.partial,predictions.measured_at_progress_s";
+    "measured_s,state,predictions.predicted_s,predictions.speedup,predictions.partial,predictions.measured_at_progress_"
+    "s";
 
 // What is computed from several fields.
 std::vector<Field> computed_fields() {
@@ -81,13 +82,12 @@ std::vector<Field> computed_fields() {
        [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
       {"BestGain", 8, false, false, kSpeedup,
        [](S s, T) { return fastest(s) != nullptr ? ratio(speedup(s, *fastest(s))) : std::string(); }},
-      {"BestTarget", 24, true, false, "predictions.predicted_s,predictions.target,predictions.nodes,predictions.placement,predictions.network",
+      {"BestTarget", 24, true, false,
+       "predictions.predicted_s,predictions.target,predictions.nodes,predictions.placement,predictions.network",
        [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
       {"Command", 24, true, false, "command,command_cut", [](S s, T) { return command_line(s); }},
       {"End", 19, false, false, "state,end",
-       [](S s, T) {
-         return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0));
-       }},
+       [](S s, T) { return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0)); }},
       {"High", 10, false, true, "predictions.seen_share,predictions.high_s",
        [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->high_s) : std::string(); }},
       {"JobID", 12, true, false, "", [](S s, T) { return job_id(s); }},
@@ -95,11 +95,13 @@ std::vector<Field> computed_fields() {
       {"Low", 10, false, true, "predictions.seen_share,predictions.low_s",
        [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->low_s) : std::string(); }},
       {"MeasuredRaw", 14, false, false, "measured_s", [](S s, T) { return number(s.measured_s); }},
-      {"NNodes", 6, false, false, "node_count", [](S s, T) {
+      {"NNodes", 6, false, false, "node_count",
+       [](S s, T) {
          const std::uint64_t nodes = s.node_count.value_or(s.nodes.size());
          return nodes == 0 ? std::string() : std::to_string(nodes);
        }},
-      {"Overhead", 8, false, false, "capture_s,relay_cpu_s,measured_s,ranks", [](S s, T) { return percent(s.overhead_percent()); }},
+      {"Overhead", 8, false, false, "capture_s,relay_cpu_s,measured_s,ranks",
+       [](S s, T) { return percent(s.overhead_percent()); }},
       {"OverheadOnce", 12, false, false, "cost.once_capture_s,cost.once_relay_s",
        [](S s, T) { return s.cost ? duration(s.cost->once_s()) : std::string(); }},
       {"Predicted", 10, false, true, "predictions.why_stuck,predictions.why_deferred,predictions.predicted_s",
@@ -110,8 +112,10 @@ std::vector<Field> computed_fields() {
        }},
       {"PredictedRaw", 14, false, true, "predictions.predicted_s",
        [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
-      {"Seen", 7, false, false, "cost.seen_share,predictions.kind,predictions.seen_share", [](S s, T) { return percent(seen_percent(s)); }},
-      {"SelfError", 9, false, false, "predictions.kind,predictions.self_error_percent", [](S s, T) { return signed_percent(s.self_error_percent()); }},
+      {"Seen", 7, false, false, "cost.seen_share,predictions.kind,predictions.seen_share",
+       [](S s, T) { return percent(seen_percent(s)); }},
+      {"SelfError", 9, false, false, "predictions.kind,predictions.self_error_percent",
+       [](S s, T) { return signed_percent(s.self_error_percent()); }},
       {"Speedup", 8, false, true, kSpeedup,
        [](S s, T t) { return t != nullptr ? ratio(speedup(s, *t)) : std::string(); }},
       {"UnmodelledPct", 13, false, false, "unmodelled_s,mpi_s", [](S s, T) { return percent(s.unmodelled_percent()); }},
@@ -176,10 +180,11 @@ const std::vector<Field> kFields = [] {
   constexpr auto kReader = protocol::Side::kReader;
   std::vector<Field> fields = computed_fields();
   add_columns<protocol::kStepTable<kReader>, [](S s, T) { return &s; }>("", false, fields);
-  add_columns<protocol::kCostTable<kReader>, [](S s, T) { return s.cost ? &*s.cost : nullptr; }>("cost.", false, fields);
+  add_columns<protocol::kCostTable<kReader>, [](S s, T) { return s.cost ? &*s.cost : nullptr; }>("cost.", false,
+                                                                                                 fields);
   add_columns<protocol::kPredictionTable<kReader>, [](S, T t) { return t; }>("predictions.", true, fields);
-  add_columns<protocol::kTopologyTable, [](S, T t) { return t != nullptr ? &t->topology : nullptr; }>("predictions.topology.", true,
-                                                                                                      fields);
+  add_columns<protocol::kTopologyTable, [](S, T t) { return t != nullptr ? &t->topology : nullptr; }>(
+      "predictions.topology.", true, fields);
   std::sort(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.name < b.name; });
   return fields;
 }();
@@ -264,9 +269,9 @@ Result<std::vector<Column>> parse_format(std::string_view format) {
       if (column.left) width.remove_prefix(1);
       column.width = parse_number<std::size_t>(width).value_or(0);
       if (column.width == 0 || column.width > kWidestColumn) {
-        return invalid_input(fmt::format(
-            "'{}': after % stands a width of 1 to {}, for example {}%20 or {}%-20 for the left side", item,
-            kWidestColumn, field->name, field->name));
+        return invalid_input(
+            fmt::format("'{}': after % stands a width of 1 to {}, for example {}%20 or {}%-20 for the left side", item,
+                        kWidestColumn, field->name, field->name));
       }
     }
     out.push_back(column);
@@ -306,7 +311,8 @@ std::string_view long_format() {
          "Network,"
          "Placement,Contention,Topology,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,"
          "Wildcards,"
-         "Overhead,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,CaptureState,Seen,Low,High,"
+         "Overhead,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,CaptureState,"
+         "Seen,Low,High,"
          "Deferred,Events,Messages,LostEvents,Reason,Notes";
 }
 
@@ -409,8 +415,7 @@ std::string Table::take_text() {
   return sorted;
 }
 
-std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
-                         const TableStyle& style) {
+std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns, const TableStyle& style) {
   Table::Lines lines(columns, style);
   std::string out;
   lines.append_header(out);

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/step.h"
 #include "base/result.h"
+#include "report/step.h"
 
 namespace lbf::report {
 
@@ -20,7 +20,8 @@ struct Field {
   std::size_t width;  // columns, where -o does not say another width
   bool left;          // left justified
   bool of_target;     // one value per target, else one per step
-  // What it is made from: keys of ROWS (docs/formats/http-v1.md) with commas between them. Every list has the keys of job and step.
+  // What it is made from: keys of ROWS (docs/formats/http-v1.md) with commas between them. Every list has the keys of
+  // job and step.
   std::string keys;
   // `target` is nullptr where a step has no prediction: fields of targets are empty then.
   std::string (*value)(const Step& step, const TargetPrediction* target);
@@ -57,7 +58,7 @@ struct TableStyle {
   bool parsable = false;  // -p and -P: no widths
   bool trailing = false;  // -p: a delimiter at the end of every line, too
   std::string delimiter = "|";
-  char unit = '\0';  // K, M, G, T or P for all numbers of bytes; '\0': each its own
+  char unit = '\0';     // K, M, G, T or P for all numbers of bytes; '\0': each its own
   bool convert = true;  // false: bytes as they are
 };
 
@@ -90,7 +91,6 @@ class Table {
 };
 
 // The same of steps that are in their order.
-std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
-                         const TableStyle& style);
+std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns, const TableStyle& style);
 
 }  // namespace lbf::report

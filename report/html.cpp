@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "report/advice.h"
 #include "base/hostlist.h"
+#include "base/times.h"
+#include "report/advice.h"
 #include "report/html_parts.h"
 #include "report/text.h"
-#include "base/times.h"
 
 namespace lbf::report {
 namespace html {
@@ -78,7 +78,8 @@ std::string head(const Step& step) {
   std::string program = command_line(step);
   if (program.empty()) program = step.job_name;
   std::string where;
-  if (!step.user_name.empty()) where += step.user_name + (step.account.empty() ? "" : ", account " + step.account) + " · ";
+  if (!step.user_name.empty())
+    where += step.user_name + (step.account.empty() ? "" : ", account " + step.account) + " · ";
   if (!step.nodes.empty()) where += hostlist(step.nodes) + " · ";
   if (!step.partition.empty()) where += "partition " + step.partition + " · ";
   if (step.start_s) where += "started " + format_timestamp(*step.start_s) + " · ";
@@ -116,8 +117,8 @@ std::string facts_body(const Step& step) {
   out += fact("Network that ran", step.network);
   out += fact("Self-prediction error", percent(step.self_error_percent(), "{:+.1f} %"));
   if (step.mpi_s && step.measured_s && step.ranks && *step.measured_s > 0 && *step.ranks > 0) {
-    out += fact("Time in MPI", fmt::format("{:.1f} %", 100 * *step.mpi_s /
-                                                           (*step.measured_s * static_cast<double>(*step.ranks))));
+    out += fact("Time in MPI",
+                fmt::format("{:.1f} %", 100 * *step.mpi_s / (*step.measured_s * static_cast<double>(*step.ranks))));
   }
   out += fact("Of it unmodelled", percent(step.unmodelled_percent(), "{:.1f} %"));
   out += fact("Messages", step.messages ? std::to_string(*step.messages) : "");
@@ -142,11 +143,8 @@ std::string targets_table(const Step& step) {
         "<tr{}><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td><td>{}</td>"
         "<td>{}</td></tr>",
         target.is_self() ? " class=\"self\"" : "", escaped(shorten(target.target, 40)), escaped(target.network),
-        escaped(target.kind == "self" ? "ran" : target.kind), predicted,
-        ratio ? fmt::format("{:.2f}×", *ratio) : "-",
-        target.predicted_s && target.nodes
-            ? fmt::format("{:.4g}", *target.predicted_s * *target.nodes / 3600)
-            : "-");
+        escaped(target.kind == "self" ? "ran" : target.kind), predicted, ratio ? fmt::format("{:.2f}×", *ratio) : "-",
+        target.predicted_s && target.nodes ? fmt::format("{:.4g}", *target.predicted_s * *target.nodes / 3600) : "-");
   }
   return "<details><summary>All targets as numbers</summary><div class=\"scroll\" tabindex=\"0\"><table><thead><tr>"
          "<th scope=\"col\" class=\"text\">Target</th><th scope=\"col\" class=\"text\">Network</th><th scope=\"col\" "
@@ -181,7 +179,8 @@ std::pair<std::string, std::string> cost_line(const std::string& key, const Json
     }
   }
   std::replace(name.begin(), name.end(), '_', ' ');
-  if (!name.empty() && name.front() >= 'a' && name.front() <= 'z') name.front() = static_cast<char>(name.front() - 'a' + 'A');
+  if (!name.empty() && name.front() >= 'a' && name.front() <= 'z')
+    name.front() = static_cast<char>(name.front() - 'a' + 'A');
   return {name, text};
 }
 
@@ -195,14 +194,14 @@ std::string cost_body(const Step& step, std::string_view step_json) {
     }
   }
   if (!lines.empty()) return "<dl class=\"facts\">" + lines + "</dl>";
-  std::string out = missing("This lbfd has no cost record of the step: what the limit was and how it was kept is "
-                            "not known.");
+  std::string out = missing(
+      "This lbfd has no cost record of the step: what the limit was and how it was kept is "
+      "not known.");
   if (step.capture_s && step.relay_cpu_s) {
     out += fmt::format("<p>Counted without it: capture {}, relays {} of processor time{}.</p>",
                        format_duration(*step.capture_s, 3), format_duration(*step.relay_cpu_s, 3),
-                       step.overhead_percent()
-                           ? fmt::format(", {:.2f} % of the ranks' time", *step.overhead_percent())
-                           : std::string());
+                       step.overhead_percent() ? fmt::format(", {:.2f} % of the ranks' time", *step.overhead_percent())
+                                               : std::string());
   }
   return out;
 }
@@ -225,14 +224,13 @@ std::string render_html(const HtmlPage& page) {
   const Step& step = *page.step;
   const auto number = chosen_target(step);
   const TargetPrediction* chosen = number ? &step.predictions[*number] : nullptr;
-  const bool any_time = std::any_of(step.predictions.begin(), step.predictions.end(), [](const auto& target) {
-    return target.predicted_s && target.nodes;
-  });
-  std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                    "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
-                    "dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>lbf: job " +
-                    escaped(job_id(step)) + "</title>\n<style>" + std::string(html::style()) +
-                    "</style>\n</head>\n<body>\n<main>\n";
+  const bool any_time = std::any_of(step.predictions.begin(), step.predictions.end(),
+                                    [](const auto& target) { return target.predicted_s && target.nodes; });
+  std::string out =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+      "dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>lbf: job " +
+      escaped(job_id(step)) + "</title>\n<style>" + std::string(html::style()) + "</style>\n</head>\n<body>\n<main>\n";
   out += head(step);
   out += section("advice", "What to change", advice_body(step), "advice");
   out += section("facts", "The run", facts_body(step));
@@ -244,15 +242,17 @@ std::string render_html(const HtmlPage& page) {
                  any_time ? html::pareto_figure(step, chosen) : missing(no_prediction));
   const std::string no_picture = page.why_no_picture.empty() ? no_prediction : page.why_no_picture;
   const bool drawn = page.picture && chosen != nullptr;
-  out += section("matrix", "Who sends to whom", drawn ? html::matrix_figures(*page.picture, *chosen)
-                                                      : missing("No communication matrix: " + no_picture));
-  out += section("timeline", "What the ranks do when", drawn ? html::timeline_figures(*page.picture, step, *chosen)
-                                                             : missing("No timelines: " + no_picture));
+  out +=
+      section("matrix", "Who sends to whom",
+              drawn ? html::matrix_figures(*page.picture, *chosen) : missing("No communication matrix: " + no_picture));
+  out += section("timeline", "What the ranks do when",
+                 drawn ? html::timeline_figures(*page.picture, step, *chosen) : missing("No timelines: " + no_picture));
   if (step.procedures) out += section("procedures", "What if a procedure ran elsewhere", html::procedures_body(step));
   out += section("cost", "What the capture cost", cost_body(step, page.step_json));
-  out += "<footer>Made by lbf-report " + escaped(page.version) +
-         ". Predictions are replays of the recorded messages; how far to trust them: the self-prediction error.</footer>"
-         "\n</main>\n</body>\n</html>\n";
+  out +=
+      "<footer>Made by lbf-report " + escaped(page.version) +
+      ". Predictions are replays of the recorded messages; how far to trust them: the self-prediction error.</footer>"
+      "\n</main>\n</body>\n</html>\n";
   return out;
 }
 

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <set>
 
+#include "base/times.h"
 #include "report/advice.h"
 #include "report/curves.h"
 #include "report/html_parts.h"
-#include "base/times.h"
 
 namespace lbf::report::html {
 namespace {
@@ -22,14 +22,13 @@ std::string mark(std::size_t network, double x, double y, double r) {
     case 0:
       return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}/>", x, y, r, fill);
     case 1:
-      return fmt::format("<path d=\"M{:.1f} {:.1f}l{} {}h-{}z\" {}/>", x, y - 1.1 * r, 1.1 * r, 2 * r, 2.2 * r,
-                         fill);
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l{} {}h-{}z\" {}/>", x, y - 1.1 * r, 1.1 * r, 2 * r, 2.2 * r, fill);
     case 2:
-      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" {}/>", x - 0.9 * r,
-                         y - 0.9 * r, 1.8 * r, 1.8 * r, fill);
+      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" {}/>", x - 0.9 * r, y - 0.9 * r,
+                         1.8 * r, 1.8 * r, fill);
     default:
-      return fmt::format("<path d=\"M{:.1f} {:.1f}l{} {}l-{} {}l-{} -{}z\" {}/>", x, y - 1.3 * r, 1.3 * r,
-                         1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, fill);
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l{} {}l-{} {}l-{} -{}z\" {}/>", x, y - 1.3 * r, 1.3 * r, 1.3 * r,
+                         1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, fill);
   }
 }
 
@@ -57,8 +56,7 @@ struct Axes {
     return left + (value - x_ticks.front()) / (x_ticks.back() - x_ticks.front()) * (width - left - right);
   }
   double y(double value) const {
-    return height - bottom -
-           (value - y_ticks.front()) / (y_ticks.back() - y_ticks.front()) * (height - top - bottom);
+    return height - bottom - (value - y_ticks.front()) / (y_ticks.back() - y_ticks.front()) * (height - top - bottom);
   }
 };
 
@@ -68,16 +66,14 @@ std::string y_grid(const Axes& axes) {
     out += fmt::format(
         "<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
         "text-anchor=\"end\">{5}</text>",
-        axes.left, axes.width - axes.right, axes.y(tick), axes.left - 6, axes.y(tick) + 4,
-        format_duration(tick, 3));
+        axes.left, axes.width - axes.right, axes.y(tick), axes.left - 6, axes.y(tick) + 4, format_duration(tick, 3));
   }
   return out;
 }
 
 std::string svg(const Axes& axes, std::string_view css_class, std::string_view label, const std::string& body) {
-  return fmt::format(
-      "<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>", css_class, axes.width,
-      axes.height, escaped(label), body);
+  return fmt::format("<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>", css_class,
+                     axes.width, axes.height, escaped(label), body);
 }
 
 std::string ring(double x, double y) {
@@ -112,16 +108,15 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
     last_label = x;
     body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x, height - 22, count);
   }
-  body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">nodes</text>", (axes.left + width) / 2,
-                      height - 4);
+  body +=
+      fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">nodes</text>", (axes.left + width) / 2, height - 4);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::string points;
     for (const CurvePoint& point : curves[i].points) {
       points += fmt::format("{:.1f},{:.1f} ", axes.x(position(point.nodes)), axes.y(*point.target->predicted_s));
     }
-    body += fmt::format(
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}/>", points, i % kNetworks,
-        curves[i].ran ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
+    body += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}/>", points,
+                        i % kNetworks, curves[i].ran ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
   }
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (const CurvePoint& point : curves[i].points) {
@@ -135,8 +130,8 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
             "stroke-width=\"1.5\"/>",
             x, axes.y(*target.low_s), axes.y(*target.high_s), x - 4, i % kNetworks);
       }
-      body += fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
-              mark(i, x, y, 5) + "</g>";
+      body +=
+          fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) + mark(i, x, y, 5) + "</g>";
     }
   }
   if (measured_s > 0 && self->nodes && all.contains(*self->nodes)) {
@@ -176,22 +171,23 @@ std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<C
     const double x = axes.x(cost.node_hours);
     const double y = axes.y(cost.time_s);
     body += fmt::format("<g{}><title>{}, {:.4g} node-hours{}{}</title>", cost.on_front ? "" : " opacity=\"0.4\"",
-                        escaped(target_text(*cost.target)), cost.node_hours,
-                        cost.on_front ? ", on the front" : "", cost.target->is_self() ? ", the one that ran" : "");
-    body += fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
-            mark(network, x, y, 5) + "</g>";
+                        escaped(target_text(*cost.target)), cost.node_hours, cost.on_front ? ", on the front" : "",
+                        cost.target->is_self() ? ", the one that ran" : "");
+    body += fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) + mark(network, x, y, 5) +
+            "</g>";
     if (cost.target->is_self() || cost.target == chosen) {
       // One above, the other below: they may be neighbours.
       const bool ran = cost.target->is_self();
       const double at = std::clamp(x, axes.left + 30, width - 30);
-      body += ring(x, y) +
-              fmt::format("<text class=\"strong\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", at,
-                          ran ? y - 14 : y + 24, ran ? "ran" : "compared");
+      body +=
+          ring(x, y) + fmt::format("<text class=\"strong\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
+                                   at, ran ? y - 14 : y + 24, ran ? "ran" : "compared");
     }
   }
-  return svg(axes, css_class,
-             "Predicted time against node-hours of every target, with the Pareto front; the table above has the numbers",
-             body);
+  return svg(
+      axes, css_class,
+      "Predicted time against node-hours of every target, with the Pareto front; the table above has the numbers",
+      body);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The parts of the page that html.cpp puts together; for html*.cpp, and for lbf-whatif's page (tools/whatif/whatif_html.cpp).
+// The parts of the page that html.cpp puts together; for html*.cpp, and for lbf-whatif's page
+// (tools/whatif/whatif_html.cpp).
 #pragma once
 
 #include <cstddef>

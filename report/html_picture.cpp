@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 
+#include "base/times.h"
 #include "report/advice.h"
 #include "report/html_parts.h"
-#include "base/times.h"
 
 namespace lbf::report::html {
 namespace {
@@ -76,8 +76,8 @@ std::string matrix(const PictureMatrix& matrix, double least, double most, const
 }
 
 std::string scale(double least, double most) {
-  std::string out = "<div class=\"scale\"><span>" + bytes_text(least) +
-                    "</span><svg viewBox=\"0 0 160 12\" aria-hidden=\"true\">";
+  std::string out =
+      "<div class=\"scale\"><span>" + bytes_text(least) + "</span><svg viewBox=\"0 0 160 12\" aria-hidden=\"true\">";
   for (int level = 1; level <= kLevels; ++level) {
     out += fmt::format("<rect x=\"{}\" width=\"20\" height=\"12\" fill=\"var(--m{})\"/>", 20 * (level - 1), level);
   }
@@ -143,11 +143,11 @@ std::string timeline(const Picture& picture, const PictureTimeline& timeline, st
         all > 0 ? 100 * row_blocked / all : 0);
   }
   const std::string summary =
-      last_column > 0 ? fmt::format("{:.0f} % computing, {:.0f} % in MPI, {:.0f} % off the processor.",
-                                    100 * computing / last_column,
-                                    100 * (last_column - computing - blocked) / last_column,
-                                    100 * blocked / last_column)
-                      : std::string("Nothing was recorded.");
+      last_column > 0
+          ? fmt::format("{:.0f} % computing, {:.0f} % in MPI, {:.0f} % off the processor.",
+                        100 * computing / last_column, 100 * (last_column - computing - blocked) / last_column,
+                        100 * blocked / last_column)
+          : std::string("Nothing was recorded.");
   const double height = static_cast<double>(rows) * row_height;
   return fmt::format(
       "<h3 id=\"{0}\">{1}</h3><p>{2}</p><div class=\"rows\"><div class=\"ends\"><span>rank 0</span><span>{3}</span>"
@@ -155,8 +155,8 @@ std::string timeline(const Picture& picture, const PictureTimeline& timeline, st
       "aria-labelledby=\"{0}\"><desc>{2}</desc><path fill=\"var(--mpi)\" d=\"{7}\"/><path fill=\"var(--computing)\" "
       "d=\"{8}\"/><path fill=\"var(--blocked)\" d=\"{9}\"/>{10}</svg><div class=\"time\"><span>0</span><span>{11}"
       "</span><span>{12}</span></div></div>",
-      id, heading, summary, picture.ranks - 1, columns, height, height, mpi_path, computing_path, blocked_path,
-      titles, format_duration(picture.column_s * static_cast<double>(columns) / 2, 3),
+      id, heading, summary, picture.ranks - 1, columns, height, height, mpi_path, computing_path, blocked_path, titles,
+      format_duration(picture.column_s * static_cast<double>(columns) / 2, 3),
       format_duration(picture.column_s * static_cast<double>(columns), 3));
 }
 
@@ -201,9 +201,8 @@ std::string matrix_figures(const Picture& picture, const TargetPrediction& chose
   }
   if (most == 0) return "<p class=\"missing\">The ranks sent each other nothing.</p>" + partial_note(picture);
   const std::size_t blocks = picture.matrix_ran.first_rank.size();
-  const std::string each = blocks < picture.ranks ? fmt::format(" {} ranks are drawn as {} blocks.", picture.ranks,
-                                                                blocks)
-                                                  : std::string();
+  const std::string each =
+      blocks < picture.ranks ? fmt::format(" {} ranks are drawn as {} blocks.", picture.ranks, blocks) : std::string();
   return fmt::format(
              "<figure><figcaption>From the rank at the left to the rank at the top, collectives as the messages that "
              "they are made of; ranks in the order of their nodes, so that what stays inside a node lies in a square "
@@ -223,8 +222,7 @@ std::string timeline_figures(const Picture& picture, const Step& step, const Tar
   return "<figure><figcaption>Both on the same scale of time; the height of a color is its share." + each +
          "</figcaption><ul class=\"legend\">" + swatch("computing", "computing") + swatch("mpi", "in MPI") +
          swatch("blocked", "off the processor (I/O, sleep)") + "</ul>" +
-         timeline(picture, picture.measured, columns, "Measured", "time-measured") +
-         missing_time(picture, step) +
+         timeline(picture, picture.measured, columns, "Measured", "time-measured") + missing_time(picture, step) +
          timeline(picture, picture.predicted, columns, "Predicted on " + escaped(describe(chosen, true)),
                   "time-predicted") +
          partial_note(picture) + "</figure>";

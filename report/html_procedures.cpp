@@ -24,7 +24,8 @@ std::string cost_cell(const std::optional<double>& percent) {
 
 // Where nothing is known of it: what it may cost at most.
 std::string predicted_cell(const Procedure& procedure) {
-  if (!procedure.predicted_cost_percent || procedure.predicted_from != "limit") return cost_cell(procedure.predicted_cost_percent);
+  if (!procedure.predicted_cost_percent || procedure.predicted_from != "limit")
+    return cost_cell(procedure.predicted_cost_percent);
   return fmt::format("<td>&le; {:.3g} %</td>", *procedure.predicted_cost_percent);
 }
 
@@ -41,18 +42,21 @@ std::string procedures_body(const Step& step) {
   std::string rows;
   for (const Procedure* const procedure : ranked(times)) {
     if (procedure->state == "refused" && !procedure->is_sampled()) continue;
-    rows += fmt::format("<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td>", escaped(shorten(procedure->name, 60)),
-                        escaped(shown_state(*procedure)), procedure->calls ? std::to_string(*procedure->calls) : "-") +
+    rows += fmt::format("<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td>",
+                        escaped(shorten(procedure->name, 60)), escaped(shown_state(*procedure)),
+                        procedure->calls ? std::to_string(*procedure->calls) : "-") +
             cell(shown_time_s(*procedure)) + (procedure->is_sampled() ? cell({}) : cell(procedure->exclusive_s)) +
-            predicted_cell(*procedure) + cost_cell(procedure->observed_cost_percent) + percent_cell(on_path_percent(times, *procedure)) +
-            cell(procedure->receiver_s) + percent_cell(gain_percent(times, procedure->receiver_s)) +
-            cell(procedure->sender_s) + percent_cell(gain_percent(times, procedure->sender_s)) +
-            cell(procedure->zeroed_s) + percent_cell(gain_percent(times, procedure->zeroed_s)) + "</tr>";
+            predicted_cell(*procedure) + cost_cell(procedure->observed_cost_percent) +
+            percent_cell(on_path_percent(times, *procedure)) + cell(procedure->receiver_s) +
+            percent_cell(gain_percent(times, procedure->receiver_s)) + cell(procedure->sender_s) +
+            percent_cell(gain_percent(times, procedure->sender_s)) + cell(procedure->zeroed_s) +
+            percent_cell(gain_percent(times, procedure->zeroed_s)) + "</tr>";
   }
   if (!rows.empty()) {
     out += "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\" class=\"text\">Procedure</th>";
-    for (const char* const name : {"State", "Calls", "Time, s", "Self, s", "Cost, predicted", "Cost", "On the critical path", "In the receiver, s", "Shorter",
-                                   "In the sender, s", "Shorter", "Not needed, s", "Shorter"}) {
+    for (const char* const name :
+         {"State", "Calls", "Time, s", "Self, s", "Cost, predicted", "Cost", "On the critical path",
+          "In the receiver, s", "Shorter", "In the sender, s", "Shorter", "Not needed, s", "Shorter"}) {
       out += fmt::format("<th scope=\"col\">{}</th>", name);
     }
     out += "</tr></thead><tbody>" + rows + "</tbody></table></div>";
@@ -63,7 +67,8 @@ std::string procedures_body(const Step& step) {
       return fmt::format("{:.6g} s ({:.1f} %)", part_s, path.length_s > 0 ? 100 * part_s / path.length_s : 0);
     };
     out += fmt::format(
-        "<p>Replayed {:.6g} s{}. Critical path to the end of rank {}: process time in none of these {}, MPI {}{}{}.</p>",
+        "<p>Replayed {:.6g} s{}. Critical path to the end of rank {}: process time in none of these {}, MPI "
+        "{}{}{}.</p>",
         path.as_it_ran_s, path.partial ? " of a part of the run" : "", path.ends_at, share(path.other_work_s),
         share(path.mpi_s), path.blocked_s > 0 ? ", blocked " + share(path.blocked_s) : std::string(),
         path.unseen_s > 0 ? ", not captured " + share(path.unseen_s) : std::string());
@@ -74,7 +79,8 @@ std::string procedures_body(const Step& step) {
     if (procedure->note.empty()) continue;
     notes += "<li>" + escaped(procedure->state + ": " + procedure->name + ": " + procedure->note) + "</li>";
   }
-  if (!times.why_deferred.empty()) notes += "<li>" + escaped("not replayed to the end: " + times.why_deferred) + "</li>";
+  if (!times.why_deferred.empty())
+    notes += "<li>" + escaped("not replayed to the end: " + times.why_deferred) + "</li>";
   if (!notes.empty()) out += "<ul>" + notes + "</ul>";
   return out;
 }

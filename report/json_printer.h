@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "report/json_tokens.h"
 #include "base/result.h"
+#include "report/json_tokens.h"
 
 namespace lbf::report {
 
@@ -14,8 +14,8 @@ enum class JsonLayout { kPretty, kCompact };
 // As sacct's: "compact" is what SLURM_JSON=compact asks for, everything else is pretty.
 JsonLayout json_layout(std::string_view slurm_json);
 
-// Pretty: two blanks for each level, a line for each value. Texts are printed with \u escapes for everything that is not
-// ASCII, so that nothing in them acts on a terminal; numbers as they came.
+// Pretty: two blanks for each level, a line for each value. Texts are printed with \u escapes for everything that is
+// not ASCII, so that nothing in them acts on a terminal; numbers as they came.
 class JsonPrinter final : public JsonTokens {
  public:
   explicit JsonPrinter(JsonLayout layout) : pretty_(layout == JsonLayout::kPretty) {}

@@ -1,5 +1,5 @@
-// JsonTokens: walks JSON text token by token, without a document in memory. What --json and --yaml are printed by: a document
-// of a day's steps took ten times as long as the printing.
+// JsonTokens: walks JSON text token by token, without a document in memory. What --json and --yaml are printed by: a
+// document of a day's steps took ten times as long as the printing.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@ namespace lbf::report {
 class JsonTokens {
  public:
   // The next part of the document. REQUIRES: no text, number or word goes on in the next part; lines do not.
-  // false: no part of a JSON document. Brackets, commas, colons and texts are looked at; what a word or a number is not.
+  // false: no part of a JSON document. Brackets, commas, colons and texts are looked at; what a word or a number is
+  // not.
   bool add(std::string_view part);
   // Whether the document is whole.
   bool is_whole() const { return open_.empty() && last_ == Last::kValue; }

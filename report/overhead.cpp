@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "report/text.h"
 #include "base/times.h"
+#include "report/text.h"
 
 namespace lbf::report {
 namespace {
@@ -21,9 +21,7 @@ class WeightedMean {
     sum_ += *value * weight;
     weight_ += weight;
   }
-  std::optional<double> value() const {
-    return weight_ > 0 ? std::optional<double>(sum_ / weight_) : std::nullopt;
-  }
+  std::optional<double> value() const { return weight_ > 0 ? std::optional<double>(sum_ / weight_) : std::nullopt; }
 
  private:
   double sum_ = 0;
@@ -38,7 +36,8 @@ class Collected {
     const auto count = [&](bool (*is)(const TargetPrediction&)) {
       return static_cast<std::uint64_t>(std::count_if(step.predictions.begin(), step.predictions.end(), is));
     };
-    summary_.deferred += step.targets_deferred.value_or(count([](const TargetPrediction& p) { return !p.why_deferred.empty(); }));
+    summary_.deferred +=
+        step.targets_deferred.value_or(count([](const TargetPrediction& p) { return !p.why_deferred.empty(); }));
     summary_.taken_up += step.targets_taken_up.value_or(count([](const TargetPrediction& p) { return p.taken_up; }));
     summary_.over_limit += cost.over_limit() ? 1 : 0;
     summary_.seen_in_part += cost.seen_in_part() ? 1 : 0;
@@ -146,7 +145,8 @@ std::string count(const std::optional<std::uint64_t>& value) {
 constexpr std::array<ColumnOf<PartRow>, 12> kPartColumns{
     {{"Where", 20, true, [](const PartRow& r) { return r.where; }},
      {"CPU", 10, false, [](const PartRow& r) { return r.program_cpu_s ? format_duration(*r.program_cpu_s) : "-"; }},
-     {"Limit", 6, false, [](const PartRow& r) { return r.limit_percent ? fmt::format("{:g}%", *r.limit_percent) : "-"; }},
+     {"Limit", 6, false,
+      [](const PartRow& r) { return r.limit_percent ? fmt::format("{:g}%", *r.limit_percent) : "-"; }},
      {"Predicted", 9, false, [](const PartRow& r) { return percent(r.predicted_percent); }},
      {"Low", 7, false, [](const PartRow& r) { return percent(r.low_percent); }},
      {"High", 7, false, [](const PartRow& r) { return percent(r.high_percent); }},
@@ -170,7 +170,8 @@ PartRow row_of(std::string where, const CostPart& part) {
   if (part.program_cpu_s > 0) {
     const Seconds low_s = part.direct_s + part.relay_cpu_s.value_or(0);
     row.low_percent = 100 * low_s / part.program_cpu_s;
-    row.high_percent = 100 * (low_s + std::max(part.direct_s - part.ideal_s, 0.0) + part.held_up_s.value_or(0)) / part.program_cpu_s;
+    row.high_percent =
+        100 * (low_s + std::max(part.direct_s - part.ideal_s, 0.0) + part.held_up_s.value_or(0)) / part.program_cpu_s;
   }
   return row;
 }
@@ -246,7 +247,9 @@ std::vector<OverheadSummary> summarize_overhead(const std::vector<Step>& steps) 
 }
 
 std::string overhead_json(const std::vector<OverheadSummary>& summaries) {
-  const auto known = [](const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
+  const auto known = [](const std::optional<double>& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json();
+  };
   nlohmann::json list = nlohmann::json::array();
   for (const OverheadSummary& s : summaries) {
     list.push_back({{"program", s.program},
@@ -264,7 +267,8 @@ std::string overhead_json(const std::vector<OverheadSummary>& summaries) {
                     {"targets_deferred", s.deferred},
                     {"targets_taken_up", s.taken_up}});
   }
-  return nlohmann::json{{"overhead", std::move(list)}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  return nlohmann::json{{"overhead", std::move(list)}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+         '\n';
 }
 
 std::string render_overhead(const std::vector<OverheadSummary>& summaries, const TableStyle& style) {

@@ -13,7 +13,7 @@ namespace lbf::report {
 struct OverheadSummary {
   std::string program;
   std::size_t steps = 0;
-  std::size_t over_limit = 0;   // of them: C_obs_high above the limit
+  std::size_t over_limit = 0;    // of them: C_obs_high above the limit
   std::size_t seen_in_part = 0;  // of them: captured in windows
   std::uint64_t deferred = 0;    // targets of these steps that were not replayed for want of room
   std::uint64_t taken_up = 0;    // targets that were not when their step ended, and were later
@@ -23,8 +23,8 @@ struct OverheadSummary {
   std::optional<double> predicted_percent;
   std::optional<double> low_percent;
   std::optional<double> high_percent;
-  std::optional<Seconds> once_s;              // spent once in each step: mean of the steps that know
-  std::optional<double> total_high_percent;   // high with what was spent once
+  std::optional<Seconds> once_s;             // spent once in each step: mean of the steps that know
+  std::optional<double> total_high_percent;  // high with what was spent once
   std::optional<double> seen_percent;
 };
 

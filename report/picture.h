@@ -12,9 +12,9 @@
 namespace lbf::report {
 
 struct PictureMatrix {
-  std::vector<std::uint32_t> first_rank;           // of each block
-  std::vector<std::uint32_t> node;                 // of each block's first rank
-  std::vector<std::vector<std::uint64_t>> bytes;   // [from block][to block]
+  std::vector<std::uint32_t> first_rank;          // of each block
+  std::vector<std::uint32_t> node;                // of each block's first rank
+  std::vector<std::vector<std::uint64_t>> bytes;  // [from block][to block]
   std::uint64_t bytes_inside_nodes = 0;
   std::uint64_t bytes_between_nodes = 0;
 };

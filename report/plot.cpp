@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/times.h"
 #include "report/advice.h"
 #include "report/curves.h"
 #include "report/terminal_colors.h"
 #include "report/text.h"
-#include "base/times.h"
 
 namespace lbf::report {
 namespace {
@@ -106,8 +106,7 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
   const std::size_t plot_width = width - label_width - 2;
   const std::size_t height = std::max<std::size_t>(style.height, 5);
   const auto line_of = [&](double value) {
-    return static_cast<std::size_t>(
-        std::lround((high - value) / (high - low) * static_cast<double>(height - 1)));
+    return static_cast<std::size_t>(std::lround((high - value) / (high - low) * static_cast<double>(height - 1)));
   };
   const std::vector<std::uint32_t> nodes(all_nodes.begin(), all_nodes.end());
   const double slot = static_cast<double>(plot_width) / static_cast<double>(nodes.size());
@@ -118,8 +117,7 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
     const auto index = std::lower_bound(nodes.begin(), nodes.end(), count) - nodes.begin();
     const double center = slot * (static_cast<double>(index) + 0.5);
     const double shift = spread * (static_cast<double>(mark) - static_cast<double>(marks - 1) / 2);
-    return static_cast<std::size_t>(
-        std::clamp(std::lround(center + shift), 0L, static_cast<long>(plot_width) - 1));
+    return static_cast<std::size_t>(std::clamp(std::lround(center + shift), 0L, static_cast<long>(plot_width) - 1));
   };
 
   Canvas canvas(plot_width, height);
@@ -139,8 +137,7 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
     }
   }
   const std::string_view measured_mark = style.unicode ? "×" : "X";
-  if (has_measured)
-    canvas.put(column_of(*self->nodes, curves.size()), line_of(measured_s), measured_mark, -1, true);
+  if (has_measured) canvas.put(column_of(*self->nodes, curves.size()), line_of(measured_s), measured_mark, -1, true);
 
   std::string out = shorten(title, width) + '\n';
   out += step.running() ? "Predicted time so far over nodes\n\n" : "Predicted time over nodes\n\n";
@@ -172,16 +169,15 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
 
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const auto best = std::min_element(
-        curves[i].points.begin(), curves[i].points.end(), [](const CurvePoint& a, const CurvePoint& b) {
-          return *a.target->predicted_s < *b.target->predicted_s;
-        });
+        curves[i].points.begin(), curves[i].points.end(),
+        [](const CurvePoint& a, const CurvePoint& b) { return *a.target->predicted_s < *b.target->predicted_s; });
     std::string mark(shapes[i % kNetworks]);
     if (style.color) mark = std::string(kColors[i % kNetworks]) + mark + std::string(kPlain);
     out += "  " + mark + ' ' +
-           shorten(fmt::format("{}{}: fastest on {}, {}", curves[i].network,
-                               curves[i].ran ? " (the network that ran)" : "",
-                               describe(*best->target, false), format_duration(*best->target->predicted_s)),
-                   width - 4) +
+           shorten(
+               fmt::format("{}{}: fastest on {}, {}", curves[i].network, curves[i].ran ? " (the network that ran)" : "",
+                           describe(*best->target, false), format_duration(*best->target->predicted_s)),
+               width - 4) +
            '\n';
   }
   if (has_measured) out += fmt::format("  {} measured, {}\n", measured_mark, format_duration(measured_s));

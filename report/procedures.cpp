@@ -6,8 +6,8 @@
 #include <array>
 #include <string_view>
 
-#include "report/text.h"
 #include "base/times.h"
+#include "report/text.h"
 
 namespace lbf::report {
 namespace {
@@ -54,16 +54,20 @@ constexpr std::array<ProcedureColumn, 16> kProcedureColumns{{
     {"State", true, [](const ProcedureTimes&, const Procedure& p) { return shown_state(p); }},
     {"Calls", false, [](const ProcedureTimes&, const Procedure& p) { return shown_count(p.calls); }},
     {"Time_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(shown_time_s(p)); }},
-    {"Self_s", false, [](const ProcedureTimes&, const Procedure& p) { return p.is_sampled() ? "-" : shown_seconds(p.exclusive_s); }},
+    {"Self_s", false,
+     [](const ProcedureTimes&, const Procedure& p) { return p.is_sampled() ? "-" : shown_seconds(p.exclusive_s); }},
     {"OnPath", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(on_path_percent(t, p)); }},
     {"ToReceiver_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(p.receiver_s); }},
-    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.receiver_s)); }},
+    {"Gain", false,
+     [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.receiver_s)); }},
     {"Stayed_s", false, [](const ProcedureTimes&, const Procedure& p) { return stayed(p.stayed_receiver_s); }},
     {"ToSender_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(p.sender_s); }},
-    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.sender_s)); }},
+    {"Gain", false,
+     [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.sender_s)); }},
     {"Stayed_s", false, [](const ProcedureTimes&, const Procedure& p) { return stayed(p.stayed_sender_s); }},
     {"Zeroed_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(p.zeroed_s); }},
-    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.zeroed_s)); }},
+    {"Gain", false,
+     [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.zeroed_s)); }},
     {"CostPred", false, [](const ProcedureTimes&, const Procedure& p) { return predicted_percent(p); }},
     {"Cost", false, [](const ProcedureTimes&, const Procedure& p) { return cost_percent(p.observed_cost_percent); }},
 }};
@@ -81,8 +85,9 @@ std::string path_lines(const CriticalPath& path) {
   const auto share = [&](Seconds part_s) {
     return fmt::format("{:.6g} s ({:.1f} %)", part_s, path.length_s > 0 ? 100 * part_s / path.length_s : 0);
   };
-  std::string out = fmt::format("critical path {:.6g} s to the end of rank {}: process time in none of these {}, MPI {}",
-                                path.length_s, path.ends_at, share(path.other_work_s), share(path.mpi_s));
+  std::string out =
+      fmt::format("critical path {:.6g} s to the end of rank {}: process time in none of these {}, MPI {}",
+                  path.length_s, path.ends_at, share(path.other_work_s), share(path.mpi_s));
   if (path.blocked_s > 0) out += ", blocked " + share(path.blocked_s);
   if (path.unseen_s > 0) out += ", not captured " + share(path.unseen_s);
   out += '\n';
@@ -94,7 +99,8 @@ std::string path_lines(const CriticalPath& path) {
     }
     out += entries.size() > kMaxPathEntries ? ", ...\n" : "\n";
   };
-  list("ranks", path.ranks, [](const std::optional<std::uint64_t>& rank) { return rank ? std::to_string(*rank) : "others"; });
+  list("ranks", path.ranks,
+       [](const std::optional<std::uint64_t>& rank) { return rank ? std::to_string(*rank) : "others"; });
   list("MPI functions", path.functions, [](const std::string& name) { return name.empty() ? "(not said)" : name; });
   return out;
 }
@@ -124,7 +130,8 @@ std::string aligned(std::vector<Row> rows, bool header) {
   std::vector<bool> shown(kProcedureColumns.size(), true);
   for (std::size_t i = 0; i < kProcedureColumns.size(); ++i) {
     if (kProcedureColumns[i].name != "Stayed_s" && !kProcedureColumns[i].name.starts_with("Cost")) continue;
-    shown[i] = std::any_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return !row[i].empty() && row[i] != "-"; });
+    shown[i] =
+        std::any_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return !row[i].empty() && row[i] != "-"; });
   }
   std::string out;
   for (std::size_t r = header ? 0 : 1; r < rows.size(); ++r) {
@@ -168,8 +175,10 @@ std::optional<double> on_path_percent(const ProcedureTimes& times, const Procedu
 
 std::string seen_part_line(const Step& step) {
   if (!step.cost || !step.cost->seen_in_part()) return {};
-  return fmt::format("{:.3g} % of the run was captured: calls, times and the path's parts (OnPath, too) are of that, what is predicted is extrapolated from it",
-                     100 * *step.cost->seen_share);
+  return fmt::format(
+      "{:.3g} % of the run was captured: calls, times and the path's parts (OnPath, too) are of that, what is "
+      "predicted is extrapolated from it",
+      100 * *step.cost->seen_share);
 }
 
 std::optional<double> gain_percent(const ProcedureTimes& times, const std::optional<Seconds>& changed_s) {
@@ -234,7 +243,8 @@ std::string render_procedures(const std::vector<Step>& steps, const TableStyle& 
     for (std::size_t i = 0; i < kProcedureColumns.size(); ++i) text += style.delimiter + cell_of(i);
     out += text + (style.trailing ? style.delimiter : "") + '\n';
   };
-  const bool any = std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.procedures.has_value(); });
+  const bool any =
+      std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.procedures.has_value(); });
   if (!any) return out;
   if (style.header) line("JobID", [](std::size_t i) { return std::string(kProcedureColumns[i].name); });
   for (const Step& step : steps) {

@@ -1,5 +1,5 @@
-// Values of JSON as the fields of a record (protocol/field.h): what both forms of lbfd's answers, documents and rows, are
-// read with.
+// Values of JSON as the fields of a record (protocol/field.h): what both forms of lbfd's answers, documents and rows,
+// are read with.
 #pragma once
 
 #include <concepts>
@@ -34,8 +34,7 @@ template <typename T>
 inline constexpr bool kIsCount = std::integral<T> && !std::same_as<T, bool>;
 
 template <typename Count>
-  requires kIsCount<Count>
-Expected put(std::optional<Count>& out, const Value& value, protocol::Unit) {
+requires kIsCount<Count> Expected put(std::optional<Count>& out, const Value& value, protocol::Unit) {
   if (value.type == Value::Type::kNull) return nullptr;
   if (value.type != Value::Type::kCount) return "a whole number";
   if (value.count > static_cast<std::uint64_t>(std::numeric_limits<Count>::max()))
@@ -45,8 +44,7 @@ Expected put(std::optional<Count>& out, const Value& value, protocol::Unit) {
 }
 
 template <typename Count>
-  requires kIsCount<Count>
-Expected put(Count& out, const Value& value, protocol::Unit unit) {
+requires kIsCount<Count> Expected put(Count& out, const Value& value, protocol::Unit unit) {
   std::optional<Count> known;
   const Expected expected = put(known, value, unit);
   if (known) out = *known;

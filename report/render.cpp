@@ -8,19 +8,18 @@
 #include <set>
 #include <tuple>
 
+#include "base/hostlist.h"
+#include "base/times.h"
 #include "report/advice.h"
 #include "report/answer.h"
 #include "report/fields.h"
 #include "report/terminal_colors.h"
-#include "base/hostlist.h"
 #include "report/text.h"
-#include "base/times.h"
 
 namespace lbf::report {
 namespace {
 
 using Json = nlohmann::json;
-
 
 std::string colored(std::string text, std::string_view color, const PageStyle& style) {
   if (!style.color) return text;
@@ -51,8 +50,7 @@ std::string head(const Step& step, const PageStyle& style) {
   std::string when;
   if (step.start_s) when = "started " + format_timestamp(*step.start_s) + ", ";
   if (step.measured_s) {
-    when += fmt::format("{} {}, ", step.running() ? "measured so far" : "measured",
-                        format_duration(*step.measured_s));
+    when += fmt::format("{} {}, ", step.running() ? "measured so far" : "measured", format_duration(*step.measured_s));
   }
   std::string state(name_of(step.state));
   if (step.state != StepState::kComplete) state = colored(state, kYellow, style);
@@ -64,9 +62,8 @@ std::string head(const Step& step, const PageStyle& style) {
 
 std::string partial_line(const Step& step, const PageStyle& style) {
   if (step.state != StepState::kPartial && step.why_partial.empty()) return {};
-  return wrap(
-      "Partial: " + (step.why_partial.empty() ? std::string("lbfd gives no reason.") : step.why_partial),
-      style.width, 2);
+  return wrap("Partial: " + (step.why_partial.empty() ? std::string("lbfd gives no reason.") : step.why_partial),
+              style.width, 2);
 }
 
 std::vector<const TargetPrediction*> sorted_targets(const Step& step) {
@@ -102,22 +99,20 @@ std::string target_table(const Step& step, const PageStyle& style) {
     return width;
   };
 
-  constexpr std::size_t kFixed =
-      2 + 5 + 7 + 11 + 9 + 10;  // margin, Nodes, Kind, Predicted, Speedup, SelfError
+  constexpr std::size_t kFixed = 2 + 5 + 7 + 11 + 9 + 10;  // margin, Nodes, Kind, Predicted, Speedup, SelfError
   std::size_t rest = style.width > kFixed + 20 ? style.width - kFixed - 2 : 20;
   const bool cores = varies(&TargetPrediction::cores_per_node);
   const bool speed = varies(&TargetPrediction::speed);
-  const bool interval = std::any_of(targets.begin(), targets.end(),
-                                    [](const TargetPrediction* t) { return t->seen_in_part(); });
+  const bool interval =
+      std::any_of(targets.begin(), targets.end(), [](const TargetPrediction* t) { return t->seen_in_part(); });
   if (cores) rest -= std::min<std::size_t>(rest, 6);
   if (speed) rest -= std::min<std::size_t>(rest, 6);
   // The interval in place of the self-prediction error, which stands below the table, too.
   if (interval) rest -= std::min<std::size_t>(rest, 2 * 11 - 10);
   const std::size_t placement_width =
       std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.placement; }), 9, rest / 2);
-  const std::size_t network_width =
-      std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.network; }), 7,
-                              std::max<std::size_t>(7, rest - placement_width));
+  const std::size_t network_width = std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.network; }),
+                                                            7, std::max<std::size_t>(7, rest - placement_width));
 
   add("Nodes", 5);
   if (cores) add("Cores", 5);
@@ -179,23 +174,26 @@ std::string facts(const Step& step, const PageStyle& style) {
     if (cost.over_limit()) text += ": above the limit";
     fact(text + '.');
     if (cost.once_s() && cost.total_high_percent) {
-      fact(fmt::format("Starting the capture took {} once (programs {}, relays {}), which has no limit: {:.2f} % in all.",
-                       format_duration(*cost.once_s(), 3), format_duration(*cost.once_capture_s, 3),
-                       format_duration(*cost.once_relay_s, 3), *cost.total_high_percent));
+      fact(fmt::format(
+          "Starting the capture took {} once (programs {}, relays {}), which has no limit: {:.2f} % in all.",
+          format_duration(*cost.once_s(), 3), format_duration(*cost.once_capture_s, 3),
+          format_duration(*cost.once_relay_s, 3), *cost.total_high_percent));
     }
     if (step.lbfd_cpu_s && cost.program_cpu_s && *cost.program_cpu_s > 0) {
-      fact(fmt::format("lbfd's replays took {} of processor time, {:.2f} % of the program's, under a limit of their own.",
-                       format_duration(*step.lbfd_cpu_s, 3), 100 * *step.lbfd_cpu_s / *cost.program_cpu_s));
+      fact(fmt::format(
+          "lbfd's replays took {} of processor time, {:.2f} % of the program's, under a limit of their own.",
+          format_duration(*step.lbfd_cpu_s, 3), 100 * *step.lbfd_cpu_s / *cost.program_cpu_s));
     }
     if (cost.seen_in_part()) {
-      fact(fmt::format("Seen {:.1f} % of the run ({} recorded, {} counted): predictions are extrapolated, with a 95 % "
-                       "interval where it can be told.",
-                       100 * *cost.seen_share, count_of(cost.recorded_calls.value_or(0), "call"),
-                       count_of(cost.counted_calls.value_or(0), "call")));
+      fact(
+          fmt::format("Seen {:.1f} % of the run ({} recorded, {} counted): predictions are extrapolated, with a 95 % "
+                      "interval where it can be told.",
+                      100 * *cost.seen_share, count_of(cost.recorded_calls.value_or(0), "call"),
+                      count_of(cost.counted_calls.value_or(0), "call")));
     }
   } else if (const auto overhead = step.overhead_percent()) {
-    fact(fmt::format("Capture overhead {:.2f} % of the ranks' processor time (capture {}, relay {}){}.",
-                     *overhead, format_duration(*step.capture_s, 3), format_duration(*step.relay_cpu_s, 3),
+    fact(fmt::format("Capture overhead {:.2f} % of the ranks' processor time (capture {}, relay {}){}.", *overhead,
+                     format_duration(*step.capture_s, 3), format_duration(*step.relay_cpu_s, 3),
                      step.events ? ", " + count_of(*step.events, "event") : ""));
   }
   if (step.mpi_s && step.measured_s && step.ranks && *step.measured_s > 0 && *step.ranks > 0) {
@@ -219,15 +217,14 @@ std::string facts(const Step& step, const PageStyle& style) {
                      [](const CallTotal& a, const CallTotal& b) { return a.total_s > b.total_s; });
     std::string text = "Unmodelled:";
     for (std::size_t i = 0; i < std::min(calls.size(), kMostCalls); ++i) {
-      text += fmt::format("{} {} ({}, {})", i > 0 ? "," : "", calls[i].function,
-                          count_of(calls[i].calls, "call"), format_duration(calls[i].total_s, 3));
+      text += fmt::format("{} {} ({}, {})", i > 0 ? "," : "", calls[i].function, count_of(calls[i].calls, "call"),
+                          format_duration(calls[i].total_s, 3));
     }
     if (calls.size() > kMostCalls) text += fmt::format(", and {} others", calls.size() - kMostCalls);
     fact(text + ".");
   }
   if (step.lost_events.value_or(0) > 0) {
-    fact(fmt::format("{} lost: the program was faster than the capture.",
-                     count_of(*step.lost_events, "event")));
+    fact(fmt::format("{} lost: the program was faster than the capture.", count_of(*step.lost_events, "event")));
   }
   for (const std::string& note : step.notes) fact("Note: " + note);
   return out;
@@ -254,14 +251,12 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
     }
     for (Json& step : document["steps"]) {
       const auto part = [&](const char* key) {
-        return step.is_object() && step.contains(key)
-                   ? step[key].dump(-1, ' ', false, Json::error_handler_t::replace)
-                   : std::string();
+        return step.is_object() && step.contains(key) ? step[key].dump(-1, ' ', false, Json::error_handler_t::replace)
+                                                      : std::string();
       };
       // A step without numbers is no duplicate of another one; parse_steps names it.
       const bool numbered = !part("job").empty() && !part("step").empty();
-      if (numbered && !seen.insert({part("cluster"), part("job"), part("step"), part("restart")}).second)
-        continue;
+      if (numbered && !seen.insert({part("cluster"), part("job"), part("step"), part("restart")}).second) continue;
       steps.push_back(std::move(step));
     }
   }
@@ -269,8 +264,7 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
     const auto number = [](const Json& step, const char* key) {
       if (!step.is_object()) return std::uint64_t{0};
       const auto found = step.find(key);
-      return found != step.end() && found->is_number_unsigned() ? found->get<std::uint64_t>()
-                                                                : std::uint64_t{0};
+      return found != step.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : std::uint64_t{0};
     };
     // An array's tasks and a heterogeneous job's components together and in their own order, whatever job ids
     // they have.
@@ -278,9 +272,8 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
       const std::uint64_t array_job = number(step, "array_job");
       const std::uint64_t het_job = number(step, "het_job");
       const std::uint64_t job = number(step, "job");
-      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : job),
-                             number(step, "array_task"), number(step, "het_offset"), job,
-                             number(step, "step"), number(step, "restart"));
+      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : job), number(step, "array_task"),
+                             number(step, "het_offset"), job, number(step, "step"), number(step, "restart"));
     };
     return key(a) < key(b);
   });

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/step.h"
 #include "base/result.h"
+#include "report/step.h"
 
 namespace lbf::report {
 

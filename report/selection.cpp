@@ -7,8 +7,8 @@
 #include <array>
 #include <cctype>
 
-#include "report/step.h"
 #include "base/number.h"
+#include "report/step.h"
 
 namespace lbf::report {
 namespace {
@@ -159,9 +159,8 @@ std::string percent_encoded(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-                       (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '.' || byte == '_' ||
-                       byte == '~';
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                       byte == '-' || byte == '.' || byte == '_' || byte == '~';
     if (plain) {
       out += c;
     } else {
@@ -178,7 +177,8 @@ std::vector<std::string> request_targets(const Selection& selection) {
   if (selection.detail) window += "&detail=1";
   if (selection.summary) window += "&summary=1";
   if (!selection.rows.empty()) window += "&rows=" + selection.rows;
-  if (!selection.states.empty()) window += "&state=" + percent_encoded(fmt::format("{}", fmt::join(selection.states, ",")));
+  if (!selection.states.empty())
+    window += "&state=" + percent_encoded(fmt::format("{}", fmt::join(selection.states, ",")));
   if (!selection.nodes.empty()) window += "&nodelist=" + percent_encoded(selection.nodes);
 
   std::vector<std::string> owners;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "report/answer.h"
@@ -84,8 +84,8 @@ class ObjectReader {
           !item[2].is_number()) {
         return wrong(key, "a list of [name, count, seconds]"), out;
       }
-      out.push_back({printable(item[0].get_ref<const std::string&>()), item[1].get<std::uint64_t>(),
-                     item[2].get<double>()});
+      out.push_back(
+          {printable(item[0].get_ref<const std::string&>()), item[1].get<std::uint64_t>(), item[2].get<double>()});
     }
     return out;
   }
@@ -134,7 +134,10 @@ void read_fields(ObjectReader& in, const Table& table, Record& out) {
   protocol::for_each_field(table, [&](const auto& field) {
     if (!field.is_in(protocol::In::kDocuments)) return;
     auto& member = out.*field.member;
-    if constexpr (requires { in.put(field.key, member, field.unit); report::put(member, Value{}, field.unit); }) {
+    if constexpr (requires {
+                    in.put(field.key, member, field.unit);
+                    report::put(member, Value{}, field.unit);
+                  }) {
       in.put(field.key, member, field.unit);
     } else if constexpr (std::is_same_v<std::remove_reference_t<decltype(member)>, std::vector<CallTotal>>) {
       member = in.calls(field.key);
@@ -166,8 +169,16 @@ bool read_rank_cost(const Json& json, CostPart& out) {
   for (const std::size_t i : {1, 2, 5}) {
     if (!json[i].is_number() || !(json[i].get<double>() >= 0)) return false;
   }
-  out = {json[0].get<std::uint64_t>(), "", json[5].get<double>(), json[1].get<double>(), json[2].get<double>(), {}, {}, {},
-         json[3].get<std::uint64_t>(), json[4].get<std::uint64_t>()};
+  out = {json[0].get<std::uint64_t>(),
+         "",
+         json[5].get<double>(),
+         json[1].get<double>(),
+         json[2].get<double>(),
+         {},
+         {},
+         {},
+         json[3].get<std::uint64_t>(),
+         json[4].get<std::uint64_t>()};
   return true;
 }
 
@@ -259,8 +270,8 @@ Result<ProcedureTimes> read_procedures(const Json& json, const std::string& what
   return out;
 }
 
-// Whether a shell that reads the line starts the same program. Of words that were joined to a line no quotes tell where a word
-// ends.
+// Whether a shell that reads the line starts the same program. Of words that were joined to a line no quotes tell where
+// a word ends.
 bool is_exact(const Json& command, const std::string& line) {
   if (command.is_array()) {
     return std::all_of(command.begin(), command.end(), [](const Json& json) {
@@ -316,8 +327,8 @@ Result<Step> read_step(const Json& json, std::size_t number) {
 
   if (const Json* list = in.list("predictions")) {
     for (const Json& item : *list) {
-      auto prediction = read_prediction(
-          item, fmt::format("job {}, prediction {}", raw_job_id(out), out.predictions.size()));
+      auto prediction =
+          read_prediction(item, fmt::format("job {}, prediction {}", raw_job_id(out), out.predictions.size()));
       if (!prediction) return prediction.error();
       out.predictions.push_back(std::move(*prediction));
     }

@@ -1,5 +1,5 @@
-// Step, TargetPrediction: one job step as lbfd describes it (docs/formats/http-v1.md, STEP and PREDICTION). Their fields are
-// those of protocol/step_fields.h and protocol/prediction_fields.h.
+// Step, TargetPrediction: one job step as lbfd describes it (docs/formats/http-v1.md, STEP and PREDICTION). Their
+// fields are those of protocol/step_fields.h and protocol/prediction_fields.h.
 //
 // Place in the event's way: db -> lbfd -> HTTP -> *report*. What was not sent is std::nullopt or empty: the
 // report then leaves it out or says "-", it never makes up a value.
@@ -26,8 +26,8 @@ namespace lbf::report {
 inline constexpr double kWholeShare = 0.9995;
 
 using protocol::CallTotal;
-using protocol::StepState;
 using protocol::name_of;
+using protocol::StepState;
 
 struct TargetPrediction : protocol::PredictionFields<protocol::Side::kReader> {
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
@@ -112,9 +112,9 @@ inline constexpr std::string_view kRunPrefix = "mpirun-";
 // "lmp -in melt.in": the command with the base name of the program; "" where lbfd did not tell.
 std::string command_line(const Step& step);
 
-// The steps in lbfd's answer {"steps":[...]}, by job, step and restart, or a single STEP. Unknown keys are ignored, missing and null
-// ones are unknown values. Errors (kInvalidInput, naming step and key): no JSON, job or step number missing,
-// a known key with a value of another type, a time that is negative.
+// The steps in lbfd's answer {"steps":[...]}, by job, step and restart, or a single STEP. Unknown keys are ignored,
+// missing and null ones are unknown values. Errors (kInvalidInput, naming step and key): no JSON, job or step number
+// missing, a known key with a value of another type, a time that is negative.
 Result<std::vector<Step>> parse_steps(std::string_view json);
 
 }  // namespace lbf::report

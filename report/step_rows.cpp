@@ -180,17 +180,7 @@ class RowsReader {
   }
 
  private:
-  enum class Place {
-    kOutside,
-    kDocument,
-    kNames,
-    kRows,
-    kRow,
-    kTexts,
-    kPredictions,
-    kPrediction,
-    kTextsOfPrediction
-  };
+  enum class Place { kOutside, kDocument, kNames, kRows, kRow, kTexts, kPredictions, kPrediction, kTextsOfPrediction };
 
   bool start_member() {
     if (member_ == "keys" || member_ == "prediction_keys") {

@@ -6,15 +6,14 @@
 #include <cmath>
 #include <vector>
 
+#include "base/hostlist.h"
+#include "base/times.h"
 #include "report/advice.h"
 #include "report/terminal_colors.h"
-#include "base/hostlist.h"
 #include "report/text.h"
-#include "base/times.h"
 
 namespace lbf::report {
 namespace {
-
 
 std::string scaled(double value) {
   for (const char* unit : {"", "k", "M", "G"}) {
@@ -59,8 +58,7 @@ WatchSample sample_of(const Step& step, std::chrono::steady_clock::time_point at
   return {at, step.events.value_or(0), step.messages.value_or(0), step.stored_bytes.value_or(0)};
 }
 
-std::string render_watch(const Step& step, const WatchSample* before, const WatchSample& now,
-                         const WatchStyle& style) {
+std::string render_watch(const Step& step, const WatchSample* before, const WatchSample& now, const WatchStyle& style) {
   std::string title = "Job " + job_id(step);
   if (const std::string program = command_line(step); !program.empty()) title += "  " + program;
   title = shorten(title, style.width);
@@ -74,8 +72,8 @@ std::string render_watch(const Step& step, const WatchSample* before, const Watc
   if (const auto percent = replayed_percent(step)) progress += fmt::format(", {:.0f} % of it replayed", *percent);
   line(progress);
   const double seconds = seconds_between(before, now);
-  std::string events = scaled(static_cast<double>(now.events)) + " events, " +
-                       scaled(static_cast<double>(now.messages)) + " messages";
+  std::string events =
+      scaled(static_cast<double>(now.events)) + " events, " + scaled(static_cast<double>(now.messages)) + " messages";
   if (seconds > 0) {
     events += ", " + rate(before->events, now.events, seconds, " events") + ", " +
               rate(before->bytes_stored, now.bytes_stored, seconds, "B") + " stored";
@@ -97,13 +95,12 @@ std::string render_watch(const Step& step, const WatchSample* before, const Watc
   if (!targets.empty()) {
     out += '\n';
     const std::size_t name_width = style.width > 60 ? style.width - 34 : 26;
-    out += "  " + fit("Target", name_width, true) + ' ' + fit("Predicted", 12, false) + ' ' +
-           fit("Speedup", 9, false) + '\n';
+    out += "  " + fit("Target", name_width, true) + ' ' + fit("Predicted", 12, false) + ' ' + fit("Speedup", 9, false) +
+           '\n';
     for (std::size_t i = 0; i < std::min(room, targets.size()); ++i) {
       const auto ratio = speedup(step, *targets[i]);
-      out += "  " +
-             fit(describe(*targets[i], true) + (targets[i]->is_self() ? " (runs now)" : ""), name_width, true) + ' ' +
-             fit(format_duration(*targets[i]->predicted_s), 12, false) + ' ' +
+      out += "  " + fit(describe(*targets[i], true) + (targets[i]->is_self() ? " (runs now)" : ""), name_width, true) +
+             ' ' + fit(format_duration(*targets[i]->predicted_s), 12, false) + ' ' +
              fit(ratio ? fmt::format("{:.2f}x", *ratio) : "-", 9, false) + '\n';
     }
     if (targets.size() > room) line(fmt::format("and {} more", targets.size() - room));

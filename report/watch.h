@@ -27,8 +27,7 @@ struct WatchStyle {
 
 // A screen: what runs, how far measured and replayed time are, rates since `before` (nullptr: none yet), how much of
 // the MPI time is modelled, the targets so far, fastest first, and the closing note.
-std::string render_watch(const Step& step, const WatchSample* before, const WatchSample& now,
-                         const WatchStyle& style);
+std::string render_watch(const Step& step, const WatchSample* before, const WatchSample& now, const WatchStyle& style);
 
 // The same as one line without a line end, for logs and pipes.
 std::string watch_line(const Step& step, const WatchSample* before, const WatchSample& now);

@@ -27,12 +27,9 @@ bool fits_on_a_line(std::string_view rest) {
 // Keys that need no quotes: names that are no words of YAML's.
 bool is_name(std::string_view key) {
   constexpr std::array<std::string_view, 9> kWords{"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
-  return !key.empty() && (key.front() < '0' || key.front() > '9') &&
-         std::all_of(key.begin(), key.end(),
-                     [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-                     }) &&
-         std::find(kWords.begin(), kWords.end(), key) == kWords.end();
+  return !key.empty() && (key.front() < '0' || key.front() > '9') && std::all_of(key.begin(), key.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  }) && std::find(kWords.begin(), kWords.end(), key) == kWords.end();
 }
 
 // JSON writes what is above U+FFFF as two \u, YAML as one \U.

@@ -5,13 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "report/json_tokens.h"
 #include "base/result.h"
+#include "report/json_tokens.h"
 
 namespace lbf::report {
 
-// Block style; lists of numbers and texts on one line. Texts are in double quotes, so that "no", "1e3" and "2026-11-22" stay
-// texts, with escapes for everything that is not ASCII.
+// Block style; lists of numbers and texts on one line. Texts are in double quotes, so that "no", "1e3" and "2026-11-22"
+// stay texts, with escapes for everything that is not ASCII.
 class YamlPrinter final : public JsonTokens {
  public:
   // What was printed since the last clear(); after the end of the document its last line ends.

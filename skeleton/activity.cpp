@@ -59,9 +59,8 @@ std::vector<ActivityRow> compare_activities(const std::vector<Activities>& progr
     any_others = true;
     for (std::size_t i = 0; i < row.percent.size(); ++i) others.percent[i] += row.percent[i];
   }
-  std::stable_sort(calls.begin(), calls.end(), [](const ActivityRow& a, const ActivityRow& b) {
-    return a.percent.front() > b.percent.front();
-  });
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const ActivityRow& a, const ActivityRow& b) { return a.percent.front() > b.percent.front(); });
   for (ActivityRow& row : calls) rows.push_back(std::move(row));
   if (any_others) rows.push_back(std::move(others));
   return rows;

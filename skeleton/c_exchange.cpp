@@ -69,16 +69,14 @@ std::string CExchangeWriter::condition(const std::vector<Rank>& ranks) {
     if (ranks.back() + step < signature_.ranks)
       text += (text.empty() ? "" : " && ") + ("rank <= " + std::to_string(ranks.back()));
     if (step > 1) {
-      text += (text.empty() ? "" : " && ") +
-              ("rank % " + std::to_string(step) + " == " + std::to_string(first % step));
+      text += (text.empty() ? "" : " && ") + ("rank % " + std::to_string(step) + " == " + std::to_string(first % step));
     }
     return text;
   }
   return table(ranks, std::vector<std::int64_t>(ranks.size(), 1));
 }
 
-std::string CExchangeWriter::expression(const Expression& e, const std::vector<Rank>& ranks,
-                                        std::uint32_t variable) {
+std::string CExchangeWriter::expression(const Expression& e, const std::vector<Rank>& ranks, std::uint32_t variable) {
   const std::string x = variable == 0 ? "rank" : "rank_in[" + std::to_string(variable) + "]";
   const std::string n = variable == 0 ? "RANKS" : "size_of[" + std::to_string(variable) + "]";
   switch (e.kind) {
@@ -130,9 +128,7 @@ void CExchangeWriter::statement(const SpmdOperation& o, const std::vector<Rank>&
   timing(o, ranks);
   const std::string comm = "comm[" + std::to_string(operation.comm) + "]";
   const std::string slot = std::to_string(operation.slot);
-  const auto bytes = [&] {
-    return "shrink(" + expression(o.bytes, ranks, operation.comm) + ", k), MPI_BYTE, ";
-  };
+  const auto bytes = [&] { return "shrink(" + expression(o.bytes, ranks, operation.comm) + ", k), MPI_BYTE, "; };
   const auto tag = [&] {
     return (operation.flags & kFlagWildcardTag) != 0 ? std::string("MPI_ANY_TAG")
                                                      : expression(o.tag, ranks, operation.comm);
@@ -156,16 +152,15 @@ void CExchangeWriter::statement(const SpmdOperation& o, const std::vector<Rank>&
       line((sync ? "MPI_Issend(out, " : "MPI_Isend(out, ") + bytes() + to() + ", &request[" + slot + "]);");
       return;
     case OperationKind::kRecv:
-      line("MPI_Recv(in, BUFFER_BYTES, MPI_BYTE, " + from() + ", " + tag() + ", " + comm +
-           ", MPI_STATUS_IGNORE);");
+      line("MPI_Recv(in, BUFFER_BYTES, MPI_BYTE, " + from() + ", " + tag() + ", " + comm + ", MPI_STATUS_IGNORE);");
       return;
     case OperationKind::kIrecv:
       if (operation.peer < 0) {
         line("MPI_Irecv(in, 0, MPI_BYTE, MPI_PROC_NULL, 0, " + comm + ", &request[" + slot + "]);");
         return;
       }
-      line("MPI_Irecv(arriving[" + slot + "], slot_bytes[" + slot + "], MPI_BYTE, " + from() + ", " + tag() +
-           ", " + comm + ", &request[" + slot + "]);");
+      line("MPI_Irecv(arriving[" + slot + "], slot_bytes[" + slot + "], MPI_BYTE, " + from() + ", " + tag() + ", " +
+           comm + ", &request[" + slot + "]);");
       return;
     case OperationKind::kProbe:
       line("MPI_Probe(" + from() + ", " + tag() + ", " + comm + ", MPI_STATUS_IGNORE);");
@@ -184,8 +179,7 @@ void CExchangeWriter::statement(const SpmdOperation& o, const std::vector<Rank>&
       }
       std::string slots;
       for (const std::uint32_t each : o.slots) slots += (slots.empty() ? "" : ", ") + std::to_string(each);
-      line("{ static const int ends[] = {" + slots + "}; wait_for(" + std::to_string(o.slots.size()) +
-           ", ends); }");
+      line("{ static const int ends[] = {" + slots + "}; wait_for(" + std::to_string(o.slots.size()) + ", ends); }");
       return;
     }
     case OperationKind::kCancel:
@@ -263,14 +257,12 @@ void CExchangeWriter::vector_collective(const SpmdOperation& o, const std::vecto
   const std::string head = std::string("MPI_") + (nonblocking ? name.nonblocking : name.blocking) + "(";
   const std::size_t columns = o.sizes.front().size();
   const std::string n = std::to_string(columns);
-  const bool alike =
-      std::all_of(o.sizes.begin(), o.sizes.end(), [&](const auto& row) { return row == o.sizes[0]; });
+  const bool alike = std::all_of(o.sizes.begin(), o.sizes.end(), [&](const auto& row) { return row == o.sizes[0]; });
   const std::string id = std::to_string(++names_);
   tables_ += "static const int sizes_" + id + "[][" + n + "] = {";
   for (std::size_t row = 0; row < (alike ? 1 : o.sizes.size()); ++row) {
     tables_ += row > 0 ? ",\n  {" : "{";
-    for (std::size_t i = 0; i < columns; ++i)
-      tables_ += (i > 0 ? ", " : "") + std::to_string(o.sizes[row][i]);
+    for (std::size_t i = 0; i < columns; ++i) tables_ += (i > 0 ? ", " : "") + std::to_string(o.sizes[row][i]);
     tables_ += "}";
   }
   tables_ += "};\nstatic int counts_" + id + "[" + n + "], offsets_" + id + "[" + n + "];\n";
@@ -281,26 +273,26 @@ void CExchangeWriter::vector_collective(const SpmdOperation& o, const std::vecto
   const auto root = [&] { return expression(o.root, ranks, operation.comm) + ", "; };
   if (both) {
     line("layout(" + row + ", " + half + ", k, " + counts + ", " + offsets + ");");
-    line("layout(" + row + " + " + half + ", " + half + ", k, " + counts + " + " + half + ", " + offsets +
-         " + " + half + ");");
-    line(head + "out, " + counts + ", " + offsets + ", MPI_BYTE, " + receive + ", " + counts + " + " + half +
-         ", " + offsets + " + " + half + ", MPI_BYTE, " + tail);
+    line("layout(" + row + " + " + half + ", " + half + ", k, " + counts + " + " + half + ", " + offsets + " + " +
+         half + ");");
+    line(head + "out, " + counts + ", " + offsets + ", MPI_BYTE, " + receive + ", " + counts + " + " + half + ", " +
+         offsets + " + " + half + ", MPI_BYTE, " + tail);
     return;
   }
   line("layout(" + row + ", " + n + ", k, " + counts + ", " + offsets + ");");
   const std::string mine = counts + "[rank_in[" + std::to_string(operation.comm) + "]]";
   switch (operation.op) {
     case CollectiveOp::kGatherv:
-      return line(head + "out, " + mine + ", MPI_BYTE, " + receive + ", " + counts + ", " + offsets +
-                  ", MPI_BYTE, " + root() + tail);
+      return line(head + "out, " + mine + ", MPI_BYTE, " + receive + ", " + counts + ", " + offsets + ", MPI_BYTE, " +
+                  root() + tail);
     case CollectiveOp::kScatterv:
-      return line(head + "out, " + counts + ", " + offsets + ", MPI_BYTE, " + receive + ", " + mine +
-                  ", MPI_BYTE, " + root() + tail);
+      return line(head + "out, " + counts + ", " + offsets + ", MPI_BYTE, " + receive + ", " + mine + ", MPI_BYTE, " +
+                  root() + tail);
     case CollectiveOp::kReduceScatter:
       return line(head + "out, " + receive + ", " + counts + ", MPI_BYTE, MPI_BOR, " + tail);
     default:
-      return line(head + "out, " + mine + ", MPI_BYTE, " + receive + ", " + counts + ", " + offsets +
-                  ", MPI_BYTE, " + tail);
+      return line(head + "out, " + mine + ", MPI_BYTE, " + receive + ", " + counts + ", " + offsets + ", MPI_BYTE, " +
+                  tail);
   }
 }
 
@@ -331,8 +323,7 @@ void CExchangeWriter::reserve(const SpmdOperation& o, std::uint64_t comm_size) {
     if (o.operation.slot >= slot_bytes_.size()) slot_bytes_.resize(o.operation.slot + 1, 0);
     // What arrives at a receive is for its send to say, which may be in another exchange: see slot_bytes().
     if (kind == OperationKind::kIrecv) receiving_slots_.push_back(o.operation.slot);
-    if (kind != OperationKind::kIsend)
-      slot_bytes_[o.operation.slot] = std::max(slot_bytes_[o.operation.slot], most);
+    if (kind != OperationKind::kIsend) slot_bytes_[o.operation.slot] = std::max(slot_bytes_[o.operation.slot], most);
   }
 }
 

@@ -31,8 +31,7 @@ class CExchangeWriter {
 
  private:
   std::string condition(const std::vector<Rank>& ranks);
-  std::string expression(const Expression& expression, const std::vector<Rank>& ranks,
-                         std::uint32_t variable);
+  std::string expression(const Expression& expression, const std::vector<Rank>& ranks, std::uint32_t variable);
   std::string table(const std::vector<Rank>& ranks, const std::vector<std::int64_t>& values);
   std::string times(const std::vector<Rank>& ranks, const std::vector<double>& seconds);
   std::string row_of(const std::vector<Rank>& ranks);

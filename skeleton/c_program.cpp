@@ -26,12 +26,12 @@ void write_elements(const ScaledSignature& scaled, const Elements& elements, int
   for (const Element& element : elements) {
     if (!element.is_loop) {
       const ScaledExchange& symbol = scaled.symbols[element.value];
-      text += indent + "exchange_" + std::to_string(symbol.exchange + 1) + "(" +
-              divisor_text(scaled, symbol.divisor) + ");\n";
+      text += indent + "exchange_" + std::to_string(symbol.exchange + 1) + "(" + divisor_text(scaled, symbol.divisor) +
+              ");\n";
     } else {
       const std::string i = "i" + std::to_string(depth);
-      text += indent + "{\n" + indent + "  long " + i + ";\n" + indent + "  for (" + i + " = 0; " + i +
-              " < " + std::to_string(element.count) + "; ++" + i + ") {\n";
+      text += indent + "{\n" + indent + "  long " + i + ";\n" + indent + "  for (" + i + " = 0; " + i + " < " +
+              std::to_string(element.count) + "; ++" + i + ") {\n";
       write_elements(scaled, scaled.bodies[element.value], depth + 2, text);
       text += indent + "  }\n" + indent + "}\n";
     }
@@ -78,8 +78,8 @@ std::string head(const Signature& signature, const ScaledSignature& scaled, cons
          "nodes of\n   another speed the same work then takes another time. */\n";
 }
 
-std::string constants(const Signature& signature, const ScaledSignature& scaled,
-                      const CExchangeWriter& writer, const CommVariables& variables) {
+std::string constants(const Signature& signature, const ScaledSignature& scaled, const CExchangeWriter& writer,
+                      const CommVariables& variables) {
   const std::vector<Bytes> slot_bytes = writer.slot_bytes();
   const std::size_t slots = std::max<std::size_t>(slot_bytes.size(), 1);
   std::string text =
@@ -98,8 +98,7 @@ std::string constants(const Signature& signature, const ScaledSignature& scaled,
 
 }  // namespace
 
-Result<std::string> c_program(const Signature& signature, const ScaledSignature& scaled,
-                              const std::string& source) {
+Result<std::string> c_program(const Signature& signature, const ScaledSignature& scaled, const std::string& source) {
   const CommVariables variables = comm_variables(signature.comms);
   CExchangeWriter writer(signature, variables);
   std::set<std::uint32_t> used;
@@ -115,7 +114,8 @@ Result<std::string> c_program(const Signature& signature, const ScaledSignature&
       written_length<std::uint64_t>(scaled.bodies, scaled.elements, [](auto) { return std::uint64_t{1}; });
   if (calls > kMostStatements) return too_long(kMostStatements);
   for (const std::uint32_t exchange : used) {
-    if (Result<void> added = writer.add(exchange, scaled.exchange_of(signature, exchange), draws[exchange]); !added) return added.error();
+    if (Result<void> added = writer.add(exchange, scaled.exchange_of(signature, exchange), draws[exchange]); !added)
+      return added.error();
     if (writer.statements() > kMostStatements) return too_long(kMostStatements);
   }
   if (scaled.factor > 2147483647) return invalid_input("a scaling factor above 2147483647");

@@ -16,7 +16,6 @@ inline constexpr std::uint64_t kMostStatements = 100'000;
 // The skeleton's source, which compiles with mpicc -Wall -Wextra -Werror as C99. `source`: what it was made
 // from, for its head comment (one line). Errors: kLimit: more than kMostStatements statements, a message or a
 // buffer of 2 GiB and more.
-Result<std::string> c_program(const Signature& signature, const ScaledSignature& scaled,
-                              const std::string& source);
+Result<std::string> c_program(const Signature& signature, const ScaledSignature& scaled, const std::string& source);
 
 }  // namespace lbf::skeleton

@@ -62,8 +62,7 @@ std::string call_name(const Operation& operation) {
     case OperationKind::kIcollective: {
       if (operation.op == CollectiveOp::kCommCreate) return "MPI_Comm_*";
       const CollectiveName name = collective_name(operation.op);
-      return std::string("MPI_") +
-             (operation.kind == OperationKind::kIcollective ? name.nonblocking : name.blocking);
+      return std::string("MPI_") + (operation.kind == OperationKind::kIcollective ? name.nonblocking : name.blocking);
     }
     case OperationKind::kCancel:
       return "MPI_Cancel";

@@ -6,9 +6,7 @@ namespace {
 class Walk {
  public:
   Walk(const Signature& signature, const ScaledSignature& scaled)
-      : scaled_(scaled),
-        turn_(signature.exchanges.size() + scaled.detached.size(), 0),
-        draws_(turn_.size()) {}
+      : scaled_(scaled), turn_(signature.exchanges.size() + scaled.detached.size(), 0), draws_(turn_.size()) {}
 
   std::vector<Draws> run() {
     execute(scaled_.elements, 1);
@@ -30,8 +28,7 @@ class Walk {
       // After eight iterations of any body all turns are where they were.
       const Elements& body = scaled_.bodies[element.value];
       const std::uint64_t rounds = element.count / kEighths;
-      for (std::uint32_t i = 0; rounds > 0 && i < kEighths; ++i)
-        execute(body, times * static_cast<double>(rounds));
+      for (std::uint32_t i = 0; rounds > 0 && i < kEighths; ++i) execute(body, times * static_cast<double>(rounds));
       for (std::uint64_t i = rounds * kEighths; i < element.count; ++i) execute(body, times);
     }
   }

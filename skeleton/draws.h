@@ -11,8 +11,7 @@
 namespace lbf::skeleton {
 
 inline constexpr std::uint32_t kEighths = 8;
-inline constexpr std::uint32_t kDrawStep =
-    5;  // each draw takes the eighth that lies so far on; the first one this
+inline constexpr std::uint32_t kDrawStep = 5;  // each draw takes the eighth that lies so far on; the first one this
 
 // How much of the computation before an operation falls into each eighth: 1 / divisor of each execution.
 struct Draws {

@@ -78,8 +78,7 @@ class Search {
     if (edge < links) return links_.other[links_.begin[id] + edge];
     const bool previous = (glue_[id] & kFirstOfRank) == 0;
     // What follows is glued to this one, or this one to what follows.
-    const bool next =
-        (glue_[id] & kToNext) != 0 || (id + 1 < glue_.size() && (glue_[id + 1] & kToPrevious) != 0);
+    const bool next = (glue_[id] & kToNext) != 0 || (id + 1 < glue_.size() && (glue_[id + 1] & kToPrevious) != 0);
     edge -= links;
     if (previous && edge == 0) return id - 1;
     if (next && edge == (previous ? 1u : 0u)) return id + 1;

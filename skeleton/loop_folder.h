@@ -83,8 +83,8 @@ template <typename Weight, typename WeightOf>
 Weight written_length(const LoopBodies& bodies, const Elements& elements, const WeightOf& weight_of) {
   Weight all{};
   for (const Element& element : elements) {
-    all += element.is_loop ? written_length<Weight>(bodies, bodies[element.value], weight_of)
-                           : weight_of(element.value);
+    all +=
+        element.is_loop ? written_length<Weight>(bodies, bodies[element.value], weight_of) : weight_of(element.value);
   }
   return all;
 }
@@ -92,9 +92,9 @@ template <typename Weight, typename WeightOf>
 Weight executed_length(const LoopBodies& bodies, const Elements& elements, const WeightOf& weight_of) {
   Weight all{};
   for (const Element& element : elements) {
-    all += element.is_loop ? static_cast<Weight>(element.count) *
-                                 executed_length<Weight>(bodies, bodies[element.value], weight_of)
-                           : weight_of(element.value);
+    all += element.is_loop
+               ? static_cast<Weight>(element.count) * executed_length<Weight>(bodies, bodies[element.value], weight_of)
+               : weight_of(element.value);
   }
   return all;
 }

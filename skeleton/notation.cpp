@@ -89,8 +89,7 @@ std::string expression_text(const Expression& e) {
       break;
   }
   std::string text = "[";
-  for (std::size_t i = 0; i < e.table.size() && i < 8; ++i)
-    text += (i > 0 ? "," : "") + std::to_string(e.table[i]);
+  for (std::size_t i = 0; i < e.table.size() && i < 8; ++i) text += (i > 0 ? "," : "") + std::to_string(e.table[i]);
   return text + (e.table.size() > 8 ? ",...]" : "]");
 }
 
@@ -144,8 +143,7 @@ std::string group_text(Symbols& symbols, const RankGroup& group) {
   std::string text = "{";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     text += i > 0 ? ", " : "";
-    text += runs[i].second == 1 ? runs[i].first
-                                : "(" + runs[i].first + ":" + std::to_string(runs[i].second) + ")";
+    text += runs[i].second == 1 ? runs[i].first : "(" + runs[i].first + ":" + std::to_string(runs[i].second) + ")";
   }
   return text + "}";
 }
@@ -170,8 +168,7 @@ std::string operation_text(const SpmdOperation& o) {
   const Operation& operation = o.operation;
   const std::string comm = operation.comm == 0 ? "" : ", comm_" + std::to_string(operation.comm);
   const std::string bytes = expression_text(o.bytes) + " bytes";
-  const std::string tag =
-      (operation.flags & kFlagWildcardTag) != 0 ? "any tag" : "tag " + expression_text(o.tag);
+  const std::string tag = (operation.flags & kFlagWildcardTag) != 0 ? "any tag" : "tag " + expression_text(o.tag);
   const std::string from =
       (operation.flags & kFlagWildcardSource) != 0 ? "from any" : "from " + expression_text(o.peer);
   const std::string to = "to " + expression_text(o.peer);
@@ -218,16 +215,15 @@ std::string operation_text(const SpmdOperation& o) {
 }
 
 std::string show_text(const Signature& s) {
-  std::string text = std::to_string(s.ranks) + " ranks, " + std::to_string(s.events) + " events, " +
-                     std::to_string(s.trace_length) + " operations; application " +
-                     format_number(s.application_s, "%.6g") + " s\nsimilarity threshold " +
-                     format_number(s.similarity_threshold, "%.2f") +
-                     "; compression Q = " + format_number(s.compression(), "%.1f") + " (" +
-                     std::to_string(s.signature_length) + " operations in the signature)\n";
+  std::string text =
+      std::to_string(s.ranks) + " ranks, " + std::to_string(s.events) + " events, " + std::to_string(s.trace_length) +
+      " operations; application " + format_number(s.application_s, "%.6g") + " s\nsimilarity threshold " +
+      format_number(s.similarity_threshold, "%.2f") + "; compression Q = " + format_number(s.compression(), "%.1f") +
+      " (" + std::to_string(s.signature_length) + " operations in the signature)\n";
   text += dominant_text(dominant_sequence(s));
   if (s.wildcards > 0) {
-    text += "wildcard receives: " + std::to_string(s.wildcards) + ", of which " +
-            std::to_string(s.wildcards_fixed) + " are replayed with the match that happened\n";
+    text += "wildcard receives: " + std::to_string(s.wildcards) + ", of which " + std::to_string(s.wildcards_fixed) +
+            " are replayed with the match that happened\n";
   }
   if (s.unmodelled_s > 0)
     text += "calls that no skeleton makes: " + format_number(s.unmodelled_s, "%.4g") +

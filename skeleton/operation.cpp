@@ -4,8 +4,7 @@
 namespace lbf::skeleton {
 
 bool begins_request(OperationKind kind) {
-  return kind == OperationKind::kIsend || kind == OperationKind::kIrecv ||
-         kind == OperationKind::kIcollective;
+  return kind == OperationKind::kIsend || kind == OperationKind::kIrecv || kind == OperationKind::kIcollective;
 }
 
 bool is_receive(OperationKind kind) {

@@ -20,8 +20,8 @@ struct Channel {
 struct ChannelHash {
   std::size_t operator()(const Channel& channel) const {
     std::uint64_t hash = static_cast<std::uint32_t>(channel.source);
-    for (const std::uint32_t part : {static_cast<std::uint32_t>(channel.destination), channel.comm,
-                                     static_cast<std::uint32_t>(channel.tag)}) {
+    for (const std::uint32_t part :
+         {static_cast<std::uint32_t>(channel.destination), channel.comm, static_cast<std::uint32_t>(channel.tag)}) {
       hash = (hash ^ part) * 0x9E3779B97F4A7C15ULL;
       hash ^= hash >> 29;
     }
@@ -41,8 +41,7 @@ class Linker {
     }
     links_.first_of_rank.push_back(0);
     for (const auto& operations : trace_.ranks) {
-      links_.first_of_rank.push_back(links_.first_of_rank.back() +
-                                     static_cast<OperationId>(operations.size()));
+      links_.first_of_rank.push_back(links_.first_of_rank.back() + static_cast<OperationId>(operations.size()));
     }
     for (std::size_t rank = 0; rank < trace_.ranks.size(); ++rank) {
       if (Result<void> read = read_rank(rank); !read) return read.error();
@@ -81,8 +80,7 @@ class Linker {
           traffic_[channel({me, operation.peer, operation.comm, operation.tag})].sends.push_back(first + i);
           break;
         case OperationKind::kRecv:
-          traffic_[channel({operation.peer, me, operation.comm, operation.tag})].completions.push_back(first +
-                                                                                                       i);
+          traffic_[channel({operation.peer, me, operation.comm, operation.tag})].completions.push_back(first + i);
           break;
         case OperationKind::kIrecv: {
           if (operation.slot >= pending.size()) pending.resize(operation.slot + 1, {kNone, 0});
@@ -126,11 +124,10 @@ class Linker {
       return {};
     }
     const auto& [other_rank, other] = operation_of(firsts[k]);
-    if (std::tuple(other->kind, other->op, other->root) !=
-        std::tuple(operation.kind, operation.op, operation.root)) {
+    if (std::tuple(other->kind, other->op, other->root) != std::tuple(operation.kind, operation.op, operation.root)) {
       return invalid_input("collective " + std::to_string(k + 1) + " of communicator " +
-                           std::to_string(operation.comm) + " is another one on rank " +
-                           std::to_string(rank) + " than on rank " + std::to_string(other_rank));
+                           std::to_string(operation.comm) + " is another one on rank " + std::to_string(rank) +
+                           " than on rank " + std::to_string(other_rank));
     }
     pairs_.emplace_back(firsts[k], id);
     return {};
@@ -141,9 +138,8 @@ class Linker {
     for (const Rank member : trace_.comms[comm]) {
       const auto found = next_collective_[comm].find(member);
       if (found != next_collective_[comm].end() && found->second == collectives_[comm].size()) continue;
-      return invalid_input("rank " + std::to_string(member) +
-                           " takes part in fewer collectives of communicator " + std::to_string(comm) +
-                           " than others: the trace is partial");
+      return invalid_input("rank " + std::to_string(member) + " takes part in fewer collectives of communicator " +
+                           std::to_string(comm) + " than others: the trace is partial");
     }
     return {};
   }
@@ -159,17 +155,16 @@ class Linker {
       const Traffic& traffic = traffic_[index];
       if (traffic.sends.size() != traffic.completions.size()) {
         const bool lost = traffic.sends.size() > traffic.completions.size();
-        return invalid_input("rank " + std::to_string(key.source) + " sends rank " +
-                             std::to_string(key.destination) + " " + std::to_string(traffic.sends.size()) +
-                             " messages with tag " + std::to_string(key.tag) + ", which receives " +
+        return invalid_input("rank " + std::to_string(key.source) + " sends rank " + std::to_string(key.destination) +
+                             " " + std::to_string(traffic.sends.size()) + " messages with tag " +
+                             std::to_string(key.tag) + ", which receives " +
                              std::to_string(traffic.completions.size()) +
                              (lost ? ": some are never received" : ": the trace is partial"));
       }
       for (std::size_t i = 0; i < traffic.sends.size(); ++i) {
         if (traffic.completions[i] == kNone) {
-          return invalid_input("rank " + std::to_string(key.destination) +
-                               " never completes a receive from rank " + std::to_string(key.source) +
-                               ": the trace is partial");
+          return invalid_input("rank " + std::to_string(key.destination) + " never completes a receive from rank " +
+                               std::to_string(key.source) + ": the trace is partial");
         }
         pairs_.emplace_back(traffic.sends[i], traffic.completions[i]);
       }
@@ -200,7 +195,7 @@ class Linker {
   std::unordered_map<Channel, std::uint32_t, ChannelHash> channels_;
   std::vector<Traffic> traffic_;
   std::vector<std::unordered_map<Rank, std::size_t>> next_collective_;  // by communicator, rank
-  std::vector<std::vector<OperationId>> collectives_;  // by communicator: on the first member
+  std::vector<std::vector<OperationId>> collectives_;                   // by communicator: on the first member
   std::vector<std::pair<OperationId, OperationId>> pairs_;
 };
 

@@ -73,8 +73,7 @@ Result<void> OperationReader::start(Rank rank, OperationKind kind, const Event& 
     return at(rank, "request " + std::to_string(event.request) + " is active already");
   Operation& operation = push(rank, kind, event);
   operation.slot = take_slot(state);
-  const std::uint32_t index =
-      static_cast<std::uint32_t>(trace_.ranks[static_cast<std::size_t>(rank)].size() - 1);
+  const std::uint32_t index = static_cast<std::uint32_t>(trace_.ranks[static_cast<std::size_t>(rank)].size() - 1);
   state.requests[event.request] = {operation.slot, index, kind == OperationKind::kIrecv};
   return {};
 }
@@ -148,8 +147,7 @@ Result<void> OperationReader::collective(Rank rank, const Event& event) {
   const std::vector<Rank>& members = trace_.comms[event.comm];
   if (event.root < 0 || event.root >= static_cast<Rank>(members.size()))
     return at(rank, "a collective whose root is not in its communicator");
-  const RootRole role =
-      members[static_cast<std::size_t>(event.root)] == rank ? RootRole::kRoot : RootRole::kOther;
+  const RootRole role = members[static_cast<std::size_t>(event.root)] == rank ? RootRole::kRoot : RootRole::kOther;
   const std::size_t needed = values_needed(collective_op(event), members.size(), role);
   if (event.values.size() < needed) return at(rank, "a collective without the bytes of each peer");
   if (event.kind == EventKind::kIcollective) {
@@ -204,8 +202,7 @@ Result<void> OperationReader::create_comm(Rank rank, const Event& event) {
   auto known = comms_.find({members, copy});
   while (known != comms_.end() && state.comms_in_use.contains(known->second)) {
     if (++copy == kMostCopies) {
-      return at(rank, "more than " + std::to_string(kMostCopies) +
-                          " communicators with the same members at a time");
+      return at(rank, "more than " + std::to_string(kMostCopies) + " communicators with the same members at a time");
     }
     known = comms_.find({members, copy});
   }
@@ -243,9 +240,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
   Event event = given;
   ++trace_.events;
   state.process_s += event.process_s;
-  const auto peer_is_rank = [&] {
-    return event.peer >= 0 && static_cast<std::size_t>(event.peer) < states_.size();
-  };
+  const auto peer_is_rank = [&] { return event.peer >= 0 && static_cast<std::size_t>(event.peer) < states_.size(); };
   switch (event.kind) {
     case EventKind::kCompute:
     case EventKind::kKeepAlive:
@@ -338,11 +333,10 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
 Result<ProgramTrace> OperationReader::finish() {
   for (std::size_t rank = 0; rank < states_.size(); ++rank) {
     if (states_[rank].ended) continue;
-    return invalid_input(
-        "rank " + std::to_string(rank) + " has no end in the trace after " +
-        std::to_string(trace_.ranks[rank].size()) +
-        " operations: the trace is partial (was the job killed, or is it still running?), and "
-        "no skeleton can be built from it");
+    return invalid_input("rank " + std::to_string(rank) + " has no end in the trace after " +
+                         std::to_string(trace_.ranks[rank].size()) +
+                         " operations: the trace is partial (was the job killed, or is it still running?), and "
+                         "no skeleton can be built from it");
   }
   return std::move(trace_);
 }

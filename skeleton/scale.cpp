@@ -24,16 +24,15 @@ std::vector<std::uint64_t> structure_of(const Exchange& exchange) {
   for (const Exchange::Part& part : exchange.parts) {
     const auto operations = std::span(exchange.operations).subspan(part.begin, part.count);
     structure.push_back(static_cast<std::uint64_t>(part.rank));
-    structure.push_back(static_cast<std::uint64_t>(
-        std::count_if(operations.begin(), operations.end(),
-                      [](const Operation& o) { return o.kind != OperationKind::kCompute; })));
+    structure.push_back(static_cast<std::uint64_t>(std::count_if(
+        operations.begin(), operations.end(), [](const Operation& o) { return o.kind != OperationKind::kCompute; })));
   }
   for (const Operation& o : exchange.operations) {
     if (o.kind == OperationKind::kCompute) continue;
-    structure.insert(structure.end(), {static_cast<std::uint64_t>(o.kind), std::uint64_t{o.flags},
-                                       static_cast<std::uint64_t>(o.op), std::uint64_t{o.comm},
-                                       static_cast<std::uint64_t>(o.peer), static_cast<std::uint64_t>(o.root),
-                                       std::uint64_t{o.slot}, std::uint64_t{o.values_count}});
+    structure.insert(structure.end(),
+                     {static_cast<std::uint64_t>(o.kind), std::uint64_t{o.flags}, static_cast<std::uint64_t>(o.op),
+                      std::uint64_t{o.comm}, static_cast<std::uint64_t>(o.peer), static_cast<std::uint64_t>(o.root),
+                      std::uint64_t{o.slot}, std::uint64_t{o.values_count}});
     if (has_sizes(o)) continue;
     structure.insert(structure.end(), exchange.values.begin() + o.values_begin,
                      exchange.values.begin() + o.values_begin + o.values_count);
@@ -134,16 +133,14 @@ class Scaler {
     return 1;
   }
   std::uint64_t tie(const Reduced& place, std::uint32_t at, Ties& ties) const {
-    return for_each_open(place.element, place.is_whole,
-                         [&](const Exchange& open) { ties.execute(at, open); });
+    return for_each_open(place.element, place.is_whole, [&](const Exchange& open) { ties.execute(at, open); });
   }
   void add(const Reduced& place, std::uint64_t open, Group& group) const {
     (place.is_whole ? group.in_loops : group.in_rest) += open;
     if (place.is_whole) group.bodies.insert(place.body);
     for_each_open(place.element, place.is_whole, [&](const Exchange& mine) {
       group.has_wildcards =
-          group.has_wildcards ||
-          std::any_of(mine.operations.begin(), mine.operations.end(), [](const Operation& o) {
+          group.has_wildcards || std::any_of(mine.operations.begin(), mine.operations.end(), [](const Operation& o) {
             return is_receive(o.kind) && (o.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0;
           });
     });
@@ -199,8 +196,7 @@ class Scaler {
         if (index % factor == 0) keep_whole({element.value, true, 1});
       }
       if (divided == 0) continue;
-      result_.in_loops +=
-          divided * executed_length<std::uint64_t>(signature_.bodies, body, [](auto) { return 1ULL; });
+      result_.in_loops += divided * executed_length<std::uint64_t>(signature_.bodies, body, [](auto) { return 1ULL; });
     }
   }
 
@@ -262,8 +258,7 @@ class Scaler {
     }
     for (const std::vector<std::size_t>& places : rest) {
       for (std::size_t begin = 0; begin < places.size(); begin += factor)
-        leave_the_longest(
-            std::span(places).subspan(begin, std::min<std::size_t>(factor, places.size() - begin)));
+        leave_the_longest(std::span(places).subspan(begin, std::min<std::size_t>(factor, places.size() - begin)));
     }
   }
 
@@ -317,8 +312,7 @@ class Dominant {
     for (const Element& element : signature_.elements) {
       if (element.is_loop && all_s > 0) descend(element, 1, all_s);
     }
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const auto& a, const auto& b) { return a.share > b.share; });
+    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
     DominantSequence result;
     for (const DominantSequence::Part& part : found_) {
       if (result.share >= kDominantShare) break;
@@ -332,9 +326,8 @@ class Dominant {
 
  private:
   double seconds(const Elements& elements) const {
-    return executed_length<double>(signature_.bodies, elements, [&](std::uint32_t symbol) {
-      return signature_.exchanges[symbol].seconds;
-    });
+    return executed_length<double>(signature_.bodies, elements,
+                                   [&](std::uint32_t symbol) { return signature_.exchanges[symbol].seconds; });
   }
 
   // `times`: how often the loop is entered.

@@ -62,8 +62,7 @@ class Builder {
 
   // Structure and average sizes of the clusters.
   void fill_exchanges(Signature& signature) {
-    const std::uint32_t clusters =
-        clusters_.empty() ? 0 : *std::max_element(clusters_.begin(), clusters_.end()) + 1;
+    const std::uint32_t clusters = clusters_.empty() ? 0 : *std::max_element(clusters_.begin(), clusters_.end()) + 1;
     signature.exchanges.resize(clusters);
     std::vector<std::vector<double>> size_sums(clusters);
     std::vector<Bytes> sizes;
@@ -139,8 +138,7 @@ class Builder {
           const OperationId start = started[slot];
           const Operation& request = similarity_.operation(start);
           const bool receives = request.kind == OperationKind::kIrecv && request.peer >= 0;
-          if (cluster != kNotCopied && copied_to[start] != cluster && receives)
-            found.emplace_back(cluster, start);
+          if (cluster != kNotCopied && copied_to[start] != cluster && receives) found.emplace_back(cluster, start);
         });
         ++id;
       }
@@ -189,8 +187,7 @@ class Builder {
       }
     }
     for (Exchange& exchange : signature.exchanges) {
-      exchange.seconds /=
-          static_cast<double>(exchange.occurrences) * static_cast<double>(trace_.ranks.size());
+      exchange.seconds /= static_cast<double>(exchange.occurrences) * static_cast<double>(trace_.ranks.size());
     }
     for (const double seconds : rank_s) signature.application_s = std::max(signature.application_s, seconds);
   }

@@ -30,12 +30,11 @@ struct Exchange {
   std::vector<Part> parts;            // by rank
   std::vector<Operation> operations;  // bytes: averages, rounded down; values: in `values`
   std::vector<std::uint64_t> values;
-  std::vector<UnderWay>
-      under_way;  // by part, in the order in which they were started; those of its first occurrence
+  std::vector<UnderWay> under_way;  // by part, in the order in which they were started; those of its first occurrence
   std::vector<TimeDistribution> computation;  // before each operation
   std::vector<TimeDistribution> idle;         // before each operation
   std::uint64_t occurrences = 0;
-  double seconds = 0;  // of one occurrence: mean over the program's ranks of computation, idle and call time
+  double seconds = 0;     // of one occurrence: mean over the program's ranks of computation, idle and call time
   bool is_closed = true;  // every request that starts in it ends in it, and the other way round
   bool is_end = false;    // the ranks end
 
@@ -65,8 +64,7 @@ struct Signature {
 
   // Q of Table 2.
   double compression() const {
-    return signature_length == 0 ? 1
-                                 : static_cast<double>(trace_length) / static_cast<double>(signature_length);
+    return signature_length == 0 ? 1 : static_cast<double>(trace_length) / static_cast<double>(signature_length);
   }
 };
 

@@ -27,8 +27,7 @@ bool is_collective(const Operation& operation) {
 void add_structure(Hash& hash, const Operation& operation) {
   hash.add(static_cast<std::uint64_t>(operation.kind) | std::uint64_t{operation.flags} << 8 |
            static_cast<std::uint64_t>(operation.op) << 16 | std::uint64_t{operation.comm} << 32);
-  hash.add(static_cast<std::uint32_t>(operation.peer) |
-           std::uint64_t{static_cast<std::uint32_t>(operation.tag)} << 32);
+  hash.add(static_cast<std::uint32_t>(operation.peer) | std::uint64_t{static_cast<std::uint32_t>(operation.tag)} << 32);
   hash.add(static_cast<std::uint32_t>(operation.root) | std::uint64_t{operation.slot} << 32);
   hash.add(operation.values_count);
 }
@@ -160,8 +159,7 @@ std::vector<std::uint32_t> Similarity::cluster(const DistinctExchanges& distinct
     int compared = 0;
     if (!alike.empty()) sizes(distinct.exemplar[s], OfReceives::kZero, mine);
     for (auto at = alike.lower_bound(sum * (1 - threshold));
-         at != alike.end() && at->first * (1 - threshold) <= sum && compared < kMostCompared;
-         ++at, ++compared) {
+         at != alike.end() && at->first * (1 - threshold) <= sum && compared < kMostCompared; ++at, ++compared) {
       sizes(distinct.exemplar[at->second.leader], OfReceives::kZero, other);
       if (other.size() != mine.size()) continue;
       const double difference = dissimilarity(mine, other);

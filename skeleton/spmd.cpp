@@ -75,8 +75,7 @@ class Grouper {
       const std::uint32_t at = exchange_.parts[p].begin + index;
       const Operation& mine = exchange_.operations[at];
       const std::vector<Rank>& members = signature_.comms[mine.comm];
-      places.push_back(
-          {rank_in(mine.comm, exchange_.parts[p].rank), static_cast<std::int64_t>(members.size())});
+      places.push_back({rank_in(mine.comm, exchange_.parts[p].rank), static_cast<std::int64_t>(members.size())});
       // A cancelled receive was posted for anybody as far as the trace knows.
       peers.push_back(has_peer(mine.kind) && mine.peer >= 0 ? rank_in(mine.comm, mine.peer) : -1);
       tags.push_back(mine.tag);
@@ -147,8 +146,7 @@ Expression fit(std::span<const Place> places, std::span<const std::int64_t> valu
       return {Kind::kOffsetModulo, step, {}};
   }
   const std::int64_t bits = first ^ x;
-  if (first >= 0 && holds(places, values, [&](const Place& p) { return p.x ^ bits; }))
-    return {Kind::kXor, bits, {}};
+  if (first >= 0 && holds(places, values, [&](const Place& p) { return p.x ^ bits; })) return {Kind::kXor, bits, {}};
   return {Kind::kTable, 0, {values.begin(), values.end()}};
 }
 

@@ -42,8 +42,7 @@ class TimeDistribution {
       for (int part = 0; part < parts; ++part) {
         const double inside = std::min(end, share * (part + 1)) - std::max(before, share * part);
         if (inside > 0) {
-          means[static_cast<std::size_t>(part)] +=
-              inside * bin.sum_s / static_cast<double>(bin.count) / share;
+          means[static_cast<std::size_t>(part)] += inside * bin.sum_s / static_cast<double>(bin.count) / share;
         }
       }
       before = end;

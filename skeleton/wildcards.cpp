@@ -54,8 +54,7 @@ WildcardCount fix_wildcards(ProgramTrace& trace) {
     const auto wild = [](const Operation& o) {
       return is_receive(o.kind) && (o.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0;
     };
-    const std::uint64_t here =
-        static_cast<std::uint64_t>(std::count_if(operations.begin(), operations.end(), wild));
+    const std::uint64_t here = static_cast<std::uint64_t>(std::count_if(operations.begin(), operations.end(), wild));
     if (here == 0) continue;
     count.all += here;
     std::map<std::uint32_t, std::set<Posted>> posted_on;  // by communicator

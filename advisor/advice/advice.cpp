@@ -40,8 +40,8 @@ int effort(const Candidate& candidate) {
 }
 
 bool is_same_set(const Candidate& a, const Candidate& b) {
-  return a.target.nodes == b.target.nodes && a.set.partition == b.set.partition && a.set.constraint == b.set.constraint &&
-         a.target.network->name() == b.target.network->name();
+  return a.target.nodes == b.target.nodes && a.set.partition == b.set.partition &&
+         a.set.constraint == b.set.constraint && a.target.network->name() == b.target.network->name();
 }
 
 // The first one; a simpler one that is as good as that.
@@ -76,8 +76,7 @@ std::string nothing_allowed(const Ranking& ranking, const Objective& objective) 
   }
   if (best == nullptr) {
     const bool stuck = ranking.count(Verdict::kStuck) > 0;
-    return stuck ? "the program would not end on any candidate that was replayed: " +
-                       ranking.ranked.front().why_stuck
+    return stuck ? "the program would not end on any candidate that was replayed: " + ranking.ranked.front().why_stuck
                  : "no candidate can keep within the limits of the objective, by its bound already";
   }
   return fmt::format(
@@ -95,14 +94,13 @@ bool is_same_place(const Candidate& a, const Candidate& b) {
 constexpr Seconds kNowWithinS = 5;
 
 std::string starts(const Ranked& one, const Schedule& schedule) {
-  return *one.start.at_s <= schedule.asked_at_s + kNowWithinS
-             ? "can start now"
-             : "starts at " + format_timestamp(*one.start.at_s);
+  return *one.start.at_s <= schedule.asked_at_s + kNowWithinS ? "can start now"
+                                                              : "starts at " + format_timestamp(*one.start.at_s);
 }
 
 // Why what ends first is not what runs fastest, or not what runs now.
-std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked& chosen,
-                                           const Baseline& baseline, const Schedule& schedule) {
+std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked& chosen, const Baseline& baseline,
+                                           const Schedule& schedule) {
   std::vector<std::string> lines;
   const Ranked* fastest = &chosen;
   for (const Ranked& one : ranking.ranked) {
@@ -110,8 +108,8 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
   }
   if (fastest != &chosen) {
     lines.push_back(fmt::format("it {}; {} would run {:.3g} % shorter, but {}", starts(chosen, schedule),
-                                describe_briefly(fastest->candidate),
-                                100 * (1 - fastest->time_s / chosen.time_s), starts(*fastest, schedule)));
+                                describe_briefly(fastest->candidate), 100 * (1 - fastest->time_s / chosen.time_s),
+                                starts(*fastest, schedule)));
   }
   if (baseline.now.start.at_s && *baseline.now.start.at_s > *chosen.start.at_s)
     lines.push_back("what runs now " + starts(baseline.now, schedule));
@@ -161,21 +159,19 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
     return advice;
   }
   if (now_allowed && !advice.gain.is_certain()) {
-    advice.why_not =
-        advice.gain.percent > 0
-            ? fmt::format(
-                  "the best candidate ({}) gains {:.1f} %, which is within the error of the prediction "
-                  "(+-{:.1f} %): keep what runs now",
-                  describe_briefly(chosen.candidate), advice.gain.percent, half_width_percent)
-            : nothing_better;
+    advice.why_not = advice.gain.percent > 0
+                         ? fmt::format(
+                               "the best candidate ({}) gains {:.1f} %, which is within the error of the prediction "
+                               "(+-{:.1f} %): keep what runs now",
+                               describe_briefly(chosen.candidate), advice.gain.percent, half_width_percent)
+                         : nothing_better;
     return advice;
   }
   advice.chosen = best;
   if (by.schedule != nullptr) advice.reasons = reasons_of_starts(ranking, chosen, baseline, *by.schedule);
   // One that runs longer is not advised for what its replay says.
   if (by.schedule == nullptr || chosen.time_s < now_s) {
-    for (std::string& reason : reasons(chosen, baseline.now, graph))
-      advice.reasons.push_back(std::move(reason));
+    for (std::string& reason : reasons(chosen, baseline.now, graph)) advice.reasons.push_back(std::move(reason));
   }
   return advice;
 }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "advisor/advice/schedule.h"
-#include "advisor/trust/trust.h"
 #include "advisor/mapping/comm_graph.h"
 #include "advisor/ranking/ranking.h"
+#include "advisor/trust/trust.h"
 
 namespace lbf::advisor {
 

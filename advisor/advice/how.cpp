@@ -25,8 +25,7 @@ std::string nodes_of(const Candidate& candidate) {
 std::string layout_of(const Candidate& candidate) {
   std::string out;
   if (!candidate.set.constraint.empty()) out += " (" + candidate.set.constraint + ")";
-  if (candidate.target.nodes > 1)
-    out += ", " + (candidate.is_map() ? "computed mapping" : candidate.target.placement);
+  if (candidate.target.nodes > 1) out += ", " + (candidate.is_map() ? "computed mapping" : candidate.target.placement);
   return out;
 }
 

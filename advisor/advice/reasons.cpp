@@ -32,8 +32,7 @@ std::string size_text(double bytes) {
 }
 
 // Bytes that travel between nodes, before and after.
-void add_traffic(const Ranked& chosen, const Ranked& now, const CommGraph& graph,
-                 std::vector<Reason>& reasons) {
+void add_traffic(const Ranked& chosen, const Ranked& now, const CommGraph& graph, std::vector<Reason>& reasons) {
   const engine::Target& then_target = chosen.candidate.target;
   const engine::Target& now_target = now.candidate.target;
   const NodeTraffic then_traffic = traffic_of(then_target.node_of_rank, then_target.nodes, graph);
@@ -42,14 +41,12 @@ void add_traffic(const Ranked& chosen, const Ranked& now, const CommGraph& graph
   const double before = share(static_cast<double>(now_traffic.between), all);
   const double after = share(static_cast<double>(then_traffic.between), all);
   if (before - after < kNoticeable) return;
-  reasons.push_back(
-      {before - after, fmt::format("{:.0f} % of the bytes travel between nodes instead of {:.0f} %",
-                                   100 * after, 100 * before)});
+  reasons.push_back({before - after, fmt::format("{:.0f} % of the bytes travel between nodes instead of {:.0f} %",
+                                                 100 * after, 100 * before)});
 }
 
 // Ranks that come together on one node and exchange the most of what crossed nodes before.
-void add_group(const Ranked& chosen, const Ranked& now, const CommGraph& graph,
-               std::vector<Reason>& reasons) {
+void add_group(const Ranked& chosen, const Ranked& now, const CommGraph& graph, std::vector<Reason>& reasons) {
   const engine::Target& target = chosen.candidate.target;
   const std::vector<std::uint32_t>& before = now.candidate.target.node_of_rank;
   std::vector<Bytes> inside(target.nodes, 0);
@@ -73,8 +70,7 @@ void add_group(const Ranked& chosen, const Ranked& now, const CommGraph& graph,
   }
   std::string text = fmt::format("ranks {} exchange {:.0f} % of the bytes", ranges(ranks, kMostRanges),
                                  100 * share(static_cast<double>(inside[node]), all));
-  text += target.nodes > 1 ? "; on one node they leave the link to the others"
-                           : "; on one node they need no link";
+  text += target.nodes > 1 ? "; on one node they leave the link to the others" : "; on one node they need no link";
   reasons.push_back({share(static_cast<double>(*most), all), std::move(text)});
 }
 
@@ -94,12 +90,10 @@ void add_links(const Ranked& chosen, const Ranked& now, std::vector<Reason>& rea
   const Seconds before = now.bound.links_s;
   const double less = share(before - after, now.time_s);
   if (less < kNoticeable) return;
-  reasons.push_back(
-      {less, fmt::format("the busiest link is needed for {:.3g} s instead of {:.3g} s", after, before)});
+  reasons.push_back({less, fmt::format("the busiest link is needed for {:.3g} s instead of {:.3g} s", after, before)});
 }
 
-void add_network(const Ranked& chosen, const Ranked& now, const CommGraph& graph,
-                 std::vector<Reason>& reasons) {
+void add_network(const Ranked& chosen, const Ranked& now, const CommGraph& graph, std::vector<Reason>& reasons) {
   const engine::Network& then_network = *chosen.candidate.target.network;
   const engine::Network& now_network = *now.candidate.target.network;
   if (graph.messages() == 0 || then_network.name() == now_network.name()) return;
@@ -133,11 +127,9 @@ std::vector<std::string> reasons(const Ranked& chosen, const Ranked& now, const 
   add_links(chosen, now, found);
   add_network(chosen, now, graph, found);
   add_nodes(chosen, now, found);
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Reason& a, const Reason& b) { return a.weight > b.weight; });
+  std::stable_sort(found.begin(), found.end(), [](const Reason& a, const Reason& b) { return a.weight > b.weight; });
   std::vector<std::string> texts;
-  for (std::size_t i = 0; i < found.size() && i < kMostReasons; ++i)
-    texts.push_back(std::move(found[i].text));
+  for (std::size_t i = 0; i < found.size() && i < kMostReasons; ++i) texts.push_back(std::move(found[i].text));
   return texts;
 }
 

@@ -84,8 +84,7 @@ class Scheduler {
 
   Result<Schedule> run(Ranking& ranking, Baseline& baseline, const Objective& objective) {
     limit(baseline.now, baseline.time_s(), baseline);
-    if (Result<void> asked = ask(baseline.now, baseline.is_what_ran ? Layout::kAsItRan : Layout::kAsAdvised);
-        !asked)
+    if (Result<void> asked = ask(baseline.now, baseline.is_what_ran ? Layout::kAsItRan : Layout::kAsAdvised); !asked)
       return asked.error();
     // It is no candidate: what it ends before or after is for the advice to say.
     schedule_.known = 0;
@@ -100,8 +99,7 @@ class Scheduler {
                      [](const Ranked* a, const Ranked* b) { return a->time_s < b->time_s; });
     for (Ranked* one : order) {
       if (!worth_asking(*one)) continue;
-      if (Result<void> asked = ask(*one, Layout::kAsAdvised); !asked)
-        schedule_.why_stopped = asked.error().message;
+      if (Result<void> asked = ask(*one, Layout::kAsAdvised); !asked) schedule_.why_stopped = asked.error().message;
     }
     std::stable_sort(ranking.ranked.begin(), ranking.ranked.end(), [](const Ranked& a, const Ranked& b) {
       if (a.start.at_s.has_value() != b.start.at_s.has_value()) return a.start.at_s.has_value();
@@ -112,10 +110,9 @@ class Scheduler {
 
  private:
   void limit(Ranked& one, Seconds time_s, const Baseline& baseline) const {
-    one.start.time_limit =
-        options_.time_limit.empty()
-            ? time_limit_of(time_s, options_.trust.half_width_percent(baseline.change_of(one)))
-            : options_.time_limit;
+    one.start.time_limit = options_.time_limit.empty()
+                               ? time_limit_of(time_s, options_.trust.half_width_percent(baseline.change_of(one)))
+                               : options_.time_limit;
   }
 
   // Counts those for which it is not.
@@ -138,8 +135,8 @@ class Scheduler {
       const std::string& wanted = one.candidate.set.partition;
       const bool meant = wanted.empty() ? partition.is_default : partition.name == wanted;
       if (!meant || partition.max_time_s <= 0 || !limit_s || *limit_s <= partition.max_time_s) continue;
-      return fmt::format("its time limit ({:g} minutes) is above the partition's ({:g} minutes)",
-                         *limit_s / 60, partition.max_time_s / 60);
+      return fmt::format("its time limit ({:g} minutes) is above the partition's ({:g} minutes)", *limit_s / 60,
+                         partition.max_time_s / 60);
     }
     return {};
   }
@@ -155,8 +152,8 @@ class Scheduler {
       one.start.why_not = "no temporary host file could be written";
       return {};
     }
-    const std::string flags = layout == Layout::kAsItRan ? srun_flags_of_what_ran(one.candidate)
-                                                         : srun_flags(one.candidate, file.path());
+    const std::string flags =
+        layout == Layout::kAsItRan ? srun_flags_of_what_ran(one.candidate) : srun_flags(one.candidate, file.path());
     ++schedule_.questions;
     Result<StartAnswer> answer = slurm_.ask(words_of(flags_with_limit(flags, one.start)));
     if (options_.progress) options_.progress(static_cast<double>(schedule_.questions) / kMostQuestions);
@@ -208,8 +205,8 @@ std::optional<Seconds> parse_time_limit(std::string_view text) {
   return sum_s;
 }
 
-Result<Schedule> schedule(Ranking& ranking, Baseline& baseline, const Objective& objective,
-                          StartSource& slurm, const ScheduleOptions& options) {
+Result<Schedule> schedule(Ranking& ranking, Baseline& baseline, const Objective& objective, StartSource& slurm,
+                          const ScheduleOptions& options) {
   return Scheduler(slurm, options).run(ranking, baseline, objective);
 }
 

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "advisor/advice/baseline.h"
-#include "advisor/trust/trust.h"
 #include "advisor/candidate/start_source.h"
 #include "advisor/ranking/ranking.h"
+#include "advisor/trust/trust.h"
 #include "base/result.h"
 
 namespace lbf::advisor {
@@ -25,16 +25,16 @@ struct ScheduleOptions {
   // Not nullptr: Slurm is not asked for what is above a partition's time limit. (Where it does not enforce
   // these it would name a start, and the job would wait for ever.)
   const Cluster* cluster = nullptr;
-  std::string time_limit;  // for all, as srun's --time takes it; empty: time_limit_of()
-  Trust trust;             // how far the predictions may be off
+  std::string time_limit;                      // for all, as srun's --time takes it; empty: time_limit_of()
+  Trust trust;                                 // how far the predictions may be off
   std::function<void(double share)> progress;  // of the questions; may be empty
 };
 
 struct Schedule {
   double asked_at_s = 0;  // seconds since the epoch
   std::uint32_t questions = 0;
-  std::uint32_t known = 0;      // candidates with a start
-  std::uint32_t not_asked = 0;  // replayed candidates that cannot end first, or want what a faster one wants
+  std::uint32_t known = 0;         // candidates with a start
+  std::uint32_t not_asked = 0;     // replayed candidates that cannot end first, or want what a faster one wants
   std::uint32_t beyond_bound = 0;  // that might, but kMostQuestions were asked
   std::string why_stopped;         // not empty: then Slurm could not be asked any more
 };
@@ -51,8 +51,8 @@ std::optional<Seconds> parse_time_limit(std::string_view text);
 // those that want the same nodes (whatever their distribution) for the fastest only; not for those that could
 // not end first even if they started now. Then puts `ranking` into the order of the ends. Errors
 // (kUnavailable): the first question could not be asked, for want of srun or of Slurm.
-Result<Schedule> schedule(Ranking& ranking, Baseline& baseline, const Objective& objective,
-                          StartSource& slurm, const ScheduleOptions& options);
+Result<Schedule> schedule(Ranking& ranking, Baseline& baseline, const Objective& objective, StartSource& slurm,
+                          const ScheduleOptions& options);
 
 // srun_flags() with the --time of its start, if somebody asked for it.
 std::string flags_with_limit(std::string flags, const Start& start);

@@ -59,13 +59,13 @@ std::string path_text(const std::string& locality, const engine::PathCost& path,
 std::string Sensitivity::bound_by() const {
   const std::vector<std::pair<double, std::string>> shares{
       {processor_share, "processor speed"}, {bandwidth_share, "bandwidth"}, {latency_share, "latency"}};
-  const auto most = std::max_element(shares.begin(), shares.end(),
-                                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto most =
+      std::max_element(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return most->first < kNoticeableShare ? "nothing of these" : most->second;
 }
 
 Result<std::shared_ptr<const engine::Network>> scaled(const std::shared_ptr<const engine::Network>& network,
-                                              std::uint32_t levels, double latency, double bandwidth) {
+                                                      std::uint32_t levels, double latency, double bandwidth) {
   if (network->name() == "zero") return network;
   std::string text = fmt::format("name = \"{}\"\n", network->name());
   text += path_text("self-node", network->path(0), latency, bandwidth);

@@ -32,8 +32,7 @@ std::string own_feature(const Cluster& cluster, const std::vector<std::uint32_t>
   };
   for (const std::string& feature : cluster.nodes[nodes.front()].features) {
     const bool all = std::all_of(nodes.begin(), nodes.end(), [&](auto node) { return has(node, feature); });
-    const auto count =
-        std::count_if(partition.begin(), partition.end(), [&](auto node) { return has(node, feature); });
+    const auto count = std::count_if(partition.begin(), partition.end(), [&](auto node) { return has(node, feature); });
     if (all && static_cast<std::size_t>(count) == nodes.size()) return feature;
   }
   return {};
@@ -60,9 +59,7 @@ std::vector<Kind> kinds_of(const Cluster& cluster, const Partition& partition) {
     kind.by_name = kind.constraint.empty();
   }
   std::stable_sort(up.begin(), up.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const auto power = [&](std::uint32_t node) {
-      return cluster.nodes[node].speed * cluster.nodes[node].cores();
-    };
+    const auto power = [&](std::uint32_t node) { return cluster.nodes[node].speed * cluster.nodes[node].cores(); };
     return power(a) > power(b);
   });
   kinds.push_back({std::move(up), "", true});
@@ -115,10 +112,9 @@ class SetMaker {
   std::string why_not() const {
     std::string text = "no candidate fits: " + std::to_string(options_.ranks) + " ranks";
     if (!options_.node_counts.empty()) text += " on the node counts asked for";
-    text += ", but partition '" + roomiest_ + "', the one with the most room, has " +
-            std::to_string(most_nodes_) + " usable nodes for " + std::to_string(most_room_) + " ranks";
-    if (options_.memory_per_rank_mib > 0)
-      text += " of " + std::to_string(options_.memory_per_rank_mib) + " MiB";
+    text += ", but partition '" + roomiest_ + "', the one with the most room, has " + std::to_string(most_nodes_) +
+            " usable nodes for " + std::to_string(most_room_) + " ranks";
+    if (options_.memory_per_rank_mib > 0) text += " of " + std::to_string(options_.memory_per_rank_mib) + " MiB";
     if (!options_.overcommit) text += "; --overcommit lets ranks share processors";
     return text;
   }
@@ -129,8 +125,8 @@ class SetMaker {
     for (const auto& network : options_.known_networks) {
       if (network->name() == partition.network) return std::vector{network};
     }
-    return Error{ErrorCode::kNotFound, "partition '" + partition.name + "' has the network '" +
-                                           partition.network + "', which has no network file"};
+    return Error{ErrorCode::kNotFound, "partition '" + partition.name + "' has the network '" + partition.network +
+                                           "', which has no network file"};
   }
 
   // Nodes for each node count that holds the ranks.
@@ -194,8 +190,8 @@ bool fits(const Cluster& cluster, const NodeSet& set, const CandidateOptions& op
   return most_beyond(node_of_rank, capacities) == 0;
 }
 
-Candidate candidate(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options,
-                    std::string placement, std::vector<std::uint32_t> node_of_rank) {
+Candidate candidate(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options, std::string placement,
+                    std::vector<std::uint32_t> node_of_rank) {
   Candidate made{set, {}, bare_target(cluster, set, options), false};
   for (const std::uint32_t node : set.nodes) made.node_names.push_back(cluster.nodes[node].name);
   made.overcommits = most_beyond(node_of_rank, cores_of(cluster, set)) > 0;
@@ -280,8 +276,7 @@ engine::Target bare_target(const Cluster& cluster, const NodeSet& set, const Can
       target.cores_of_node.push_back(cluster.nodes[node].cores());
       target.speed_of_node.push_back(cluster.nodes[node].speed);
     }
-    if (cluster.topology != nullptr)
-      target.topology_node_of_node.push_back(cluster.topology_node_of_node[node]);
+    if (cluster.topology != nullptr) target.topology_node_of_node.push_back(cluster.topology_node_of_node[node]);
   }
   target.topology = cluster.topology;
   return target;
@@ -320,9 +315,8 @@ std::vector<Candidate> distributed_candidates(const Cluster& cluster, const Node
   for (std::string& placement : placements) {
     Result<std::vector<std::uint32_t>> placed = lay_out(placement, options.ranks, cores);
     if (!placed || !fits(cluster, set, options, *placed)) continue;
-    const bool known = std::any_of(made.begin(), made.end(), [&](const Candidate& other) {
-      return other.target.node_of_rank == *placed;
-    });
+    const bool known = std::any_of(made.begin(), made.end(),
+                                   [&](const Candidate& other) { return other.target.node_of_rank == *placed; });
     // Slurm's -N wants every node used.
     std::vector<bool> used(nodes, false);
     for (const std::uint32_t node : *placed) used[node] = true;

@@ -30,7 +30,7 @@ struct NodeSet {
 struct Candidate {
   NodeSet set;
   std::vector<std::string> node_names;  // node i of the target
-  engine::Target target;                        // its placement is "block", "cyclic", "plane=K" or "map"
+  engine::Target target;                // its placement is "block", "cyclic", "plane=K" or "map"
   bool overcommits = false;             // some node has more ranks than processors
 
   bool is_map() const { return target.placement == "map"; }

@@ -76,8 +76,8 @@ class Fields {
     static const Json none = Json::array();
     const Json* value = take(key);
     if (value == nullptr) return none;
-    const bool good = value->is_array() && std::all_of(value->begin(), value->end(),
-                                                       [](const Json& item) { return item.is_object(); });
+    const bool good = value->is_array() &&
+                      std::all_of(value->begin(), value->end(), [](const Json& item) { return item.is_object(); });
     if (!good) return complain(key, "is no list of tables"), none;
     return *value;
   }
@@ -151,8 +151,7 @@ class ClusterReader {
     node.features = fields.texts("features");
     if (Result<void> done = fields.done(); !done) return done;
     if (node.cores() > Cluster::kMaxCores) return invalid_input(where + ": more than 65536 cores");
-    Result<std::vector<std::string>> list =
-        expand_hostlist(names, Cluster::kMaxNodes - cluster_.nodes.size());
+    Result<std::vector<std::string>> list = expand_hostlist(names, Cluster::kMaxNodes - cluster_.nodes.size());
     if (!list) return Error{list.error().code, where + ": 'name': " + list.error().message};
     for (std::string& name : *list) {
       const auto number = static_cast<std::uint32_t>(cluster_.nodes.size());
@@ -267,8 +266,7 @@ Result<Cluster> load_cluster(const std::string& path) {
   if (!in) return Error{ErrorCode::kIo, path + ": cannot open: " + std::strerror(errno)};
   std::string text;
   std::vector<char> block(1 << 16);
-  while (text.size() <= Cluster::kMaxFileBytes &&
-         in.read(block.data(), static_cast<long>(block.size())).gcount() > 0)
+  while (text.size() <= Cluster::kMaxFileBytes && in.read(block.data(), static_cast<long>(block.size())).gcount() > 0)
     text.append(block.data(), static_cast<std::size_t>(in.gcount()));
   if (in.bad()) return Error{ErrorCode::kIo, path + ": cannot read"};
   return parse_cluster(text, path);

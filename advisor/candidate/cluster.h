@@ -28,8 +28,8 @@ struct ClusterNode {
   std::uint32_t cores() const { return sockets * cores_per_socket; }
   // No placement can tell the two apart.
   bool is_like(const ClusterNode& other) const {
-    return sockets == other.sockets && cores_per_socket == other.cores_per_socket &&
-           memory_mib == other.memory_mib && speed == other.speed;
+    return sockets == other.sockets && cores_per_socket == other.cores_per_socket && memory_mib == other.memory_mib &&
+           speed == other.speed;
   }
 };
 
@@ -50,7 +50,7 @@ struct Cluster {
 
   std::string source;  // the file that it was read from
   std::vector<ClusterNode> nodes;
-  std::vector<Partition> partitions;         // at least one
+  std::vector<Partition> partitions;                 // at least one
   std::shared_ptr<const engine::Topology> topology;  // nullptr: all nodes are equally far apart
   // With `topology`: the number of each node in it. Every node is in it.
   std::vector<std::uint32_t> topology_node_of_node;

@@ -73,8 +73,8 @@ class SlurmSource final : public ClusterSource {
     // libslurm warns before it gives up.
     std::string why = last_line(answer->err);
     if (answer->timed_out || answer->signal == SIGALRM) why = "slurmctld did not answer in time";
-    return Error{ErrorCode::kUnavailable, "cannot ask Slurm what the cluster has: " +
-                                              (why.empty() ? "no reason given" : why) + kAdvice};
+    return Error{ErrorCode::kUnavailable,
+                 "cannot ask Slurm what the cluster has: " + (why.empty() ? "no reason given" : why) + kAdvice};
   }
 
   // Beside its place and renamed, so that nobody reads half of it. Failing costs nothing but time.

@@ -28,8 +28,7 @@ Nodes from_leaves(std::map<std::uint32_t, Nodes> leaves, std::uint32_t count) {
       if (better) best = leaf;
     }
     const std::size_t taken = std::min(missing, best->second.size());
-    chosen.insert(chosen.end(), best->second.begin(),
-                  best->second.begin() + static_cast<std::ptrdiff_t>(taken));
+    chosen.insert(chosen.end(), best->second.begin(), best->second.begin() + static_cast<std::ptrdiff_t>(taken));
     leaves.erase(best);
   }
   return chosen;

@@ -40,8 +40,7 @@ CommGraph CommGraphBuilder::finish() const {
     const auto back = flows_.find(key_of(to, from));
     const Flow in = back == flows_.end() ? Flow{} : back->second;
     arcs[static_cast<std::size_t>(from)].push_back({to, flow.bytes, in.bytes, flow.messages, in.messages});
-    if (back == flows_.end())
-      arcs[static_cast<std::size_t>(to)].push_back({from, 0, flow.bytes, 0, flow.messages});
+    if (back == flows_.end()) arcs[static_cast<std::size_t>(to)].push_back({from, 0, flow.bytes, 0, flow.messages});
   }
   graph.first_.push_back(0);
   for (std::vector<Arc>& of_rank : arcs) {

@@ -57,12 +57,8 @@ class CommGraphBuilder {
   explicit CommGraphBuilder(Rank ranks);
   // REQUIRES: ranks of the program.
   void add_message(Rank from, Rank to, Bytes bytes);
-  void add_process_time(Rank rank, Seconds process_s) {
-    process_s_[static_cast<std::size_t>(rank)] += process_s;
-  }
-  void add_blocked_time(Rank rank, Seconds blocked_s) {
-    blocked_s_[static_cast<std::size_t>(rank)] += blocked_s;
-  }
+  void add_process_time(Rank rank, Seconds process_s) { process_s_[static_cast<std::size_t>(rank)] += process_s; }
+  void add_blocked_time(Rank rank, Seconds blocked_s) { blocked_s_[static_cast<std::size_t>(rank)] += blocked_s; }
   CommGraph finish() const;
 
  private:

@@ -105,8 +105,7 @@ std::vector<std::uint32_t> balanced(const MappingProblem& problem) {
   const CommGraph& graph = problem.graph();
   std::vector<Rank> order(static_cast<std::size_t>(problem.ranks()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Rank a, Rank b) { return graph.process_s(a) > graph.process_s(b); });
+  std::stable_sort(order.begin(), order.end(), [&](Rank a, Rank b) { return graph.process_s(a) > graph.process_s(b); });
   std::vector<std::uint32_t> node_of_rank(order.size(), 0);
   std::vector<char> placed(order.size(), 0);
   std::vector<Work> work(problem.nodes());
@@ -144,8 +143,8 @@ std::vector<std::uint32_t> balanced(const MappingProblem& problem) {
   return node_of_rank;
 }
 
-std::vector<Step> balancing_steps(const MappingProblem& problem,
-                                  const std::vector<std::uint32_t>& node_of_rank, std::size_t count) {
+std::vector<Step> balancing_steps(const MappingProblem& problem, const std::vector<std::uint32_t>& node_of_rank,
+                                  std::size_t count) {
   const Loads loads(problem, node_of_rank);
   const std::uint32_t from = loads.busiest();
   const Seconds now_s = loads.time_s(from);
@@ -163,8 +162,7 @@ std::vector<Step> balancing_steps(const MappingProblem& problem,
       for (const Rank other : loads.ranks_of(to)) consider(rank, other);
     }
   }
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const Step& a, const Step& b) { return a.change < b.change; });
+  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.change < b.change; });
   if (steps.size() > count) steps.resize(count);
   return steps;
 }

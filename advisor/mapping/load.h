@@ -25,7 +25,7 @@ std::vector<std::uint32_t> balanced(const MappingProblem& problem);
 
 // The `count` steps that take most from the busiest node, best first; none that makes another one as busy.
 // Their `change` is that of busiest_s().
-std::vector<Step> balancing_steps(const MappingProblem& problem,
-                                  const std::vector<std::uint32_t>& node_of_rank, std::size_t count);
+std::vector<Step> balancing_steps(const MappingProblem& problem, const std::vector<std::uint32_t>& node_of_rank,
+                                  std::size_t count);
 
 }  // namespace lbf::advisor

@@ -29,9 +29,7 @@ class Search {
   }
 
   std::uint32_t at(Rank rank) const { return node_of_rank_[static_cast<std::size_t>(rank)]; }
-  std::uint32_t filled(std::uint32_t node) const {
-    return static_cast<std::uint32_t>(ranks_of_node_[node].size());
-  }
+  std::uint32_t filled(std::uint32_t node) const { return static_cast<std::uint32_t>(ranks_of_node_[node].size()); }
   const std::vector<Rank>& ranks_of(std::uint32_t node) const { return ranks_of_node_[node]; }
   bool out_of_budget() const { return arcs_left_ == 0; }
   double smallest_gain() const { return smallest_gain_; }
@@ -208,9 +206,7 @@ std::vector<Step> best_steps(const MappingProblem& problem, const std::vector<st
     movers.resize(static_cast<std::size_t>(problem.ranks()));
     std::iota(movers.begin(), movers.end(), 0);
   }
-  const auto pair = [](Rank a, Rank b) {
-    return static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint32_t>(b);
-  };
+  const auto pair = [](Rank a, Rank b) { return static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint32_t>(b); };
   std::vector<Step> steps;
   std::unordered_set<std::uint64_t> exchanged;  // pairs of `steps`: the same two the other way round are the same step
   for (const Rank rank : movers) {
@@ -224,8 +220,7 @@ std::vector<Step> best_steps(const MappingProblem& problem, const std::vector<st
       steps.push_back(*step);
     }
   }
-  std::stable_sort(steps.begin(), steps.end(),
-                   [](const Step& a, const Step& b) { return a.change < b.change; });
+  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.change < b.change; });
   if (steps.size() > count) steps.resize(count);
   return steps;
 }

@@ -26,8 +26,7 @@ struct SearchLimits {
 void respect_capacities(const MappingProblem& problem, std::vector<std::uint32_t>& node_of_rank);
 
 // Never worse, never beyond a capacity; the cost afterwards. REQUIRES: no node beyond its capacity.
-double improve(const MappingProblem& problem, std::vector<std::uint32_t>& node_of_rank,
-               SearchLimits limits = {});
+double improve(const MappingProblem& problem, std::vector<std::uint32_t>& node_of_rank, SearchLimits limits = {});
 
 // The `count` steps that change the cost for the best, or least for the worse, best first: what is worth a
 // replay where the cheap objective sees no gain any more. `ranks`: those that must take part in each (empty:

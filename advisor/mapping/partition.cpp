@@ -67,9 +67,8 @@ struct Arrays {
 
   bool build(ScotchGraph& into) const {
     const auto vertices = static_cast<SCOTCH_Num>(first.size() - 1);
-    return SCOTCH_graphBuild(&into.graph, 0, vertices, first.data(), first.data() + 1, vertex_weights.data(),
-                             nullptr, static_cast<SCOTCH_Num>(peers.size()), peers.data(),
-                             edge_weights.data()) == 0;
+    return SCOTCH_graphBuild(&into.graph, 0, vertices, first.data(), first.data() + 1, vertex_weights.data(), nullptr,
+                             static_cast<SCOTCH_Num>(peers.size()), peers.data(), edge_weights.data()) == 0;
   }
 };
 
@@ -81,8 +80,7 @@ Arrays program_of(const MappingProblem& problem) {
     const auto arcs = problem.graph().arcs(rank);
     for (std::size_t arc = 0; arc < arcs.size(); ++arc) {
       arrays.peers.push_back(arcs[arc].peer);
-      savings.push_back(problem.nodes() < 2 ? 1
-                                            : problem.cost(rank, arc, 0, 1) - problem.cost(rank, arc, 0, 0));
+      savings.push_back(problem.nodes() < 2 ? 1 : problem.cost(rank, arc, 0, 1) - problem.cost(rank, arc, 0, 0));
     }
     arrays.first.push_back(static_cast<SCOTCH_Num>(arrays.peers.size()));
     arrays.vertex_weights.push_back(1);
@@ -129,8 +127,7 @@ Arrays switches_of(const MappingProblem& problem, const std::vector<SCOTCH_Num>&
     }
     if (vertex_of_switch.size() == 1) break;
   }
-  if (std::any_of(top.begin(), top.end(), [&](SCOTCH_Num vertex) { return vertex != top.front(); }))
-    return {};
+  if (std::any_of(top.begin(), top.end(), [&](SCOTCH_Num vertex) { return vertex != top.front(); })) return {};
   Arrays arrays;
   for (std::size_t vertex = 0; vertex < neighbours.size(); ++vertex) {
     for (const SCOTCH_Num peer : neighbours[vertex]) {

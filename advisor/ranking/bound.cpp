@@ -28,8 +28,7 @@ Work work_of(const engine::Target& target, const CommGraph& graph) {
 Seconds links_s(const engine::Target& target, const NodeTraffic& traffic) {
   const double bandwidth = target.network->contention_bytes_per_s();
   if (target.network->contention() == engine::Contention::kNone || !(bandwidth > 0)) return 0;
-  if (target.network->contention() == engine::Contention::kBus)
-    return static_cast<double>(traffic.between) / bandwidth;
+  if (target.network->contention() == engine::Contention::kBus) return static_cast<double>(traffic.between) / bandwidth;
   Bytes most = 0;
   for (std::uint32_t node = 0; node < target.nodes; ++node)
     most = std::max({most, traffic.out[node], traffic.in[node]});
@@ -42,8 +41,7 @@ Seconds Bound::at_least_s() const {
   return std::max({processors_s, links_s, chain_s});
 }
 
-NodeTraffic traffic_of(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes,
-                       const CommGraph& graph) {
+NodeTraffic traffic_of(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes, const CommGraph& graph) {
   NodeTraffic traffic{std::vector<Bytes>(nodes, 0), std::vector<Bytes>(nodes, 0), 0, 0};
   for (Rank rank = 0; rank < graph.ranks(); ++rank) {
     const std::uint32_t from = node_of_rank[static_cast<std::size_t>(rank)];
@@ -64,8 +62,7 @@ NodeTraffic traffic_of(const std::vector<std::uint32_t>& node_of_rank, std::uint
 Bound bound_of(const engine::Target& target, const CommGraph& graph, std::uint64_t chain_messages) {
   Bound bound;
   const Work work = work_of(target, graph);
-  bound.processors_s =
-      std::max(work.longest_rank_s, *std::max_element(work.of_node.begin(), work.of_node.end()));
+  bound.processors_s = std::max(work.longest_rank_s, *std::max_element(work.of_node.begin(), work.of_node.end()));
   bound.links_s = links_s(target, traffic_of(target.node_of_rank, target.nodes, graph));
 
   const engine::Localities localities(target);
@@ -76,8 +73,7 @@ Bound bound_of(const engine::Target& target, const CommGraph& graph, std::uint64
 
   for (Rank rank = 0; rank < graph.ranks(); ++rank) {
     const std::uint32_t node = target.node_of_rank[static_cast<std::size_t>(rank)];
-    Seconds sum =
-        std::max(graph.process_s(rank) / target.speed_of(node), work.of_node[node]) + graph.blocked_s(rank);
+    Seconds sum = std::max(graph.process_s(rank) / target.speed_of(node), work.of_node[node]) + graph.blocked_s(rank);
     for (const Arc& arc : graph.arcs(rank)) {
       const std::uint32_t other = target.node_of_rank[static_cast<std::size_t>(arc.peer)];
       const engine::PathCost& path = localities.path(localities.of(node, other));

@@ -15,9 +15,8 @@ enum class Goal : std::uint8_t { kTime, kNodeHours };
 
 struct Objective {
   Goal goal = Goal::kTime;
-  double node_hours_limit =
-      std::numeric_limits<double>::infinity();                   // candidates that need more do not count
-  Seconds deadline_s = std::numeric_limits<double>::infinity();  // ... that take longer
+  double node_hours_limit = std::numeric_limits<double>::infinity();  // candidates that need more do not count
+  Seconds deadline_s = std::numeric_limits<double>::infinity();       // ... that take longer
 
   bool allows(Seconds time_s, double node_hours) const {
     return time_s <= deadline_s && node_hours <= node_hours_limit;

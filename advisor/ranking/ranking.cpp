@@ -30,8 +30,7 @@ class Ranker {
       }
       if (batch.empty()) continue;
       if (Result<void> done = replay_batch(batch); !done) return done;
-      if (options_.progress)
-        options_.progress(static_cast<double>(next) / static_cast<double>(waiting.size()));
+      if (options_.progress) options_.progress(static_cast<double>(next) / static_cast<double>(waiting.size()));
     }
     // What is left may be out of the question by now.
     for (; next < waiting.size(); ++next) is_ruled_out(*waiting[next]);

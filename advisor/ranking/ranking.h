@@ -37,7 +37,7 @@ enum class Verdict : std::uint8_t {
 
 // When Slurm would start a candidate (advisor/advice/schedule.h).
 struct Start {
-  std::string time_limit;  // srun's --time that it was asked with and is to be run with; empty: nobody asked
+  std::string time_limit;      // srun's --time that it was asked with and is to be run with; empty: nobody asked
   std::optional<double> at_s;  // seconds since the epoch
   std::string why_not;         // Slurm's words; empty without at_s: it was not asked
 };
@@ -54,9 +54,7 @@ struct Ranked {
 
   double node_hours() const { return candidate.node_hours(time_s); }
   // Seconds since the epoch; nullopt: nobody knows when it starts.
-  std::optional<double> ends_at_s() const {
-    return start.at_s ? std::optional(*start.at_s + time_s) : std::nullopt;
-  }
+  std::optional<double> ends_at_s() const { return start.at_s ? std::optional(*start.at_s + time_s) : std::nullopt; }
 };
 
 struct RankingOptions {

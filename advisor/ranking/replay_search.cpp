@@ -15,8 +15,8 @@ constexpr double kSmallestReplayGain = 1e-4;
 constexpr std::uint32_t kPassesWithoutGain = 2;
 
 // What the cheap objective likes best and, where it matters, what takes most from the busiest node, in turns.
-std::vector<Step> steps_worth_a_replay(const MappingProblem& problem,
-                                       const std::vector<std::uint32_t>& mapping, std::size_t count) {
+std::vector<Step> steps_worth_a_replay(const MappingProblem& problem, const std::vector<std::uint32_t>& mapping,
+                                       std::size_t count) {
   const std::vector<Step> nearer = best_steps(problem, mapping, {}, count);
   if (!load_matters(problem)) return nearer;
   const std::vector<Step> balancing = balancing_steps(problem, mapping, count);
@@ -58,12 +58,10 @@ class ReplaySearch {
     std::size_t offset = 0;
     bool found = false;
     while (without_gain < kPassesWithoutGain && spent(start_s) + pass_s <= options_.budget_s) {
-      const std::vector<Step> steps =
-          steps_worth_a_replay(problem, mapping, offset + options_.targets_a_pass);
+      const std::vector<Step> steps = steps_worth_a_replay(problem, mapping, offset + options_.targets_a_pass);
       if (steps.size() <= offset) break;
       const Seconds before_s = options_.processor_time_s();
-      Result<bool> better =
-          try_steps(set, {steps.begin() + static_cast<std::ptrdiff_t>(offset), steps.end()}, mapping);
+      Result<bool> better = try_steps(set, {steps.begin() + static_cast<std::ptrdiff_t>(offset), steps.end()}, mapping);
       if (!better) return better.error();
       pass_s = options_.processor_time_s() - before_s;
       found = found || *better;
@@ -82,8 +80,7 @@ class ReplaySearch {
   const Ranked* first() const {
     if (ranking_.ranked.empty()) return nullptr;
     const Ranked& one = ranking_.ranked.front();
-    const bool good =
-        one.verdict == Verdict::kReplayed && options_.objective.allows(one.time_s, one.node_hours());
+    const bool good = one.verdict == Verdict::kReplayed && options_.objective.allows(one.time_s, one.node_hours());
     return good ? &one : nullptr;
   }
   Seconds spent(Seconds start_s) const { return ranking_.spent_s + options_.processor_time_s() - start_s; }
@@ -92,8 +89,7 @@ class ReplaySearch {
   }
 
   // One pass over the trace with one target for each step; the best one becomes the mapping if it is better.
-  Result<bool> try_steps(const NodeSet& set, const std::vector<Step>& steps,
-                         std::vector<std::uint32_t>& mapping) {
+  Result<bool> try_steps(const NodeSet& set, const std::vector<Step>& steps, std::vector<std::uint32_t>& mapping) {
     std::vector<std::vector<std::uint32_t>> mappings;
     std::vector<Candidate> candidates;
     std::vector<engine::Target> targets;
@@ -139,10 +135,9 @@ std::vector<std::uint32_t> mapping_capacities(const Cluster& cluster, const Node
   std::vector<std::uint32_t> capacities;
   for (const std::uint32_t node : set.nodes) {
     const std::uint64_t cores = cluster.nodes[node].cores();
-    const std::uint64_t share =
-        (cores * static_cast<std::uint64_t>(options.ranks) + processors - 1) / processors;
-    capacities.push_back(std::min(capacity_of(cluster.nodes[node], options),
-                                  static_cast<std::uint32_t>(std::max(cores, share))));
+    const std::uint64_t share = (cores * static_cast<std::uint64_t>(options.ranks) + processors - 1) / processors;
+    capacities.push_back(
+        std::min(capacity_of(cluster.nodes[node], options), static_cast<std::uint32_t>(std::max(cores, share))));
   }
   // Where memory keeps nodes below their share, the others take the rest.
   std::uint64_t room = std::accumulate(capacities.begin(), capacities.end(), std::uint64_t{0});

@@ -57,22 +57,22 @@ std::vector<std::string> Trust::notes() const {
   if (!why_partial.empty()) lines.push_back("the trace is partial: " + why_partial);
   if (lost_percent > 0) lines.push_back(fmt::format("{:.1f} % of the events were lost", lost_percent));
   if (unseen_percent > 0) {
-    lines.push_back(fmt::format("{:.1f} % of the run was captured: times are extrapolated from it", 100 - unseen_percent));
-    lines.back() += extrapolated_percent
-                        ? fmt::format(", within {:.1f} % (95 %)", *extrapolated_percent)
-                        : fmt::format(", and too little was seen to say within what: {:g} % is taken", kUnknownExtrapolationPercent);
+    lines.push_back(
+        fmt::format("{:.1f} % of the run was captured: times are extrapolated from it", 100 - unseen_percent));
+    lines.back() += extrapolated_percent ? fmt::format(", within {:.1f} % (95 %)", *extrapolated_percent)
+                                         : fmt::format(", and too little was seen to say within what: {:g} % is taken",
+                                                       kUnknownExtrapolationPercent);
   }
   if (unmodelled_percent > 0)
-    lines.push_back(
-        fmt::format("{:.1f} % of the time is in calls that are not modelled", unmodelled_percent));
+    lines.push_back(fmt::format("{:.1f} % of the time is in calls that are not modelled", unmodelled_percent));
   if (wildcard_percent > 0)
     lines.push_back(
         fmt::format("{:.1f} % of the messages were received with a wildcard: elsewhere they may come "
                     "in another order",
                     wildcard_percent));
   if (approximated_percent > 0)
-    lines.push_back(fmt::format("{:.1f} % of the collectives are replayed with the closest algorithm",
-                                approximated_percent));
+    lines.push_back(
+        fmt::format("{:.1f} % of the collectives are replayed with the closest algorithm", approximated_percent));
   return lines;
 }
 

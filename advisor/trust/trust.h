@@ -1,5 +1,5 @@
-// Trust: how far predictions from a trace may be off, and a gain with its interval. What lbf-advise, lbf-report and the line at
-// the end of srun call a gain is one by this.
+// Trust: how far predictions from a trace may be off, and a gain with its interval. What lbf-advise, lbf-report and the
+// line at the end of srun call a gain is one by this.
 #pragma once
 
 #include <cstdint>

@@ -31,8 +31,7 @@ static void sendrecv(void) {
 static void halo(void) {
   MPI_Request requests[2 * kRequests];
   for (int k = 0; k < kRequests; ++k) MPI_Irecv(&in[k], 1, MPI_DOUBLE, 0, k, MPI_COMM_SELF, &requests[k]);
-  for (int k = 0; k < kRequests; ++k)
-    MPI_Isend(&out[k], 1, MPI_DOUBLE, 0, k, MPI_COMM_SELF, &requests[kRequests + k]);
+  for (int k = 0; k < kRequests; ++k) MPI_Isend(&out[k], 1, MPI_DOUBLE, 0, k, MPI_COMM_SELF, &requests[kRequests + k]);
   MPI_Waitall(2 * kRequests, requests, MPI_STATUSES_IGNORE);
 }
 static void barrier(void) {
@@ -51,12 +50,12 @@ static void local(void) {
   MPI_Comm_size(MPI_COMM_WORLD, &flag);
 }
 
-#define MEASURE(kind)                        \
-  do {                                       \
-    for (long i = 0; i < 8; ++i) kind();     \
-    CALLGRIND_ZERO_STATS;                    \
-    for (long i = 0; i < n; ++i) kind();     \
-    CALLGRIND_DUMP_STATS_AT(#kind);          \
+#define MEASURE(kind)                    \
+  do {                                   \
+    for (long i = 0; i < 8; ++i) kind(); \
+    CALLGRIND_ZERO_STATS;                \
+    for (long i = 0; i < n; ++i) kind(); \
+    CALLGRIND_DUMP_STATS_AT(#kind);      \
   } while (0)
 
 int main(int argc, char** argv) {

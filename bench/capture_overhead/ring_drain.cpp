@@ -1,6 +1,6 @@
-// ring_drain DIR [open|counting|off]: empties the event rings in a directory every 5 ms, copying the records out as the relay
-// does, until it is terminated. For bench/capture_overhead only: what capture costs without the relay's
-// encoding and compression. `counting`, `off`: tells each ring so as soon as it appears.
+// ring_drain DIR [open|counting|off]: empties the event rings in a directory every 5 ms, copying the records out as the
+// relay does, until it is terminated. For bench/capture_overhead only: what capture costs without the relay's encoding
+// and compression. `counting`, `off`: tells each ring so as soon as it appears.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,8 +29,7 @@ Mapped map_ring(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   struct stat status {};
   if (fd < 0 || ::fstat(fd, &status) != 0) return {nullptr, nullptr};
-  void* pages =
-      ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void* pages = ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   ::close(fd);
   if (pages == MAP_FAILED) return {nullptr, nullptr};
   auto* header = static_cast<lbf::ring::Header*>(pages);
@@ -46,7 +45,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   using lbf::ring::CaptureOrder;
-  const CaptureOrder order = mode == "open" ? CaptureOrder::kOpen : mode == "off" ? CaptureOrder::kOff : CaptureOrder::kCounting;
+  const CaptureOrder order = mode == "open"  ? CaptureOrder::kOpen
+                             : mode == "off" ? CaptureOrder::kOff
+                                             : CaptureOrder::kCounting;
   std::map<std::string, Mapped> rings;
   std::vector<char> copy(256 << 10);
   for (;;) {

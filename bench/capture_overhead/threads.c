@@ -1,11 +1,12 @@
-/* What the capture adds to the calls of several threads that are in MPI at once: threads THREADS SECONDS [WAIT_NS]. One process
-   (MPI_THREAD_MULTIPLE); each thread has messages to itself (Irecv, Send, Wait) on a communicator of its own, in slices that
-   take turns: through the MPI_ names, which lead into the capture, and through the PMPI_ names, which lead past it. So both are
-   timed in the same process, with the same memory, in the same moment: what differs is the way through the capture. Times are of
-   the thread's processor clock. The first second does not count: the capture may still change its mode.
-   With WAIT_NS the calls through the MPI_ names are PMPI_ calls, too, each after a busy wait of so long: what any time spent
-   there adds, which is more than itself, because the library's locks and lines are with the other threads more often then.
-   Prints "MPI_ NS_PER_CALL", "PMPI_ NS_PER_CALL", and per pair of slices "added LOW MEDIAN HIGH" in ns per call (quartiles). */
+/* What the capture adds to the calls of several threads that are in MPI at once: threads THREADS SECONDS [WAIT_NS]. One
+   process (MPI_THREAD_MULTIPLE); each thread has messages to itself (Irecv, Send, Wait) on a communicator of its own,
+   in slices that take turns: through the MPI_ names, which lead into the capture, and through the PMPI_ names, which
+   lead past it. So both are timed in the same process, with the same memory, in the same moment: what differs is the
+   way through the capture. Times are of the thread's processor clock. The first second does not count: the capture may
+   still change its mode. With WAIT_NS the calls through the MPI_ names are PMPI_ calls, too, each after a busy wait of
+   so long: what any time spent there adds, which is more than itself, because the library's locks and lines are with
+   the other threads more often then. Prints "MPI_ NS_PER_CALL", "PMPI_ NS_PER_CALL", and per pair of slices "added LOW
+   MEDIAN HIGH" in ns per call (quartiles). */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@ static MPI_Comm own_comm[kMostThreads];
 static struct slices {
   double mpi_ns[kMostPairs], pmpi_ns[kMostPairs];
   int pairs;
-} *slices[kMostThreads];
+} * slices[kMostThreads];
 static pthread_barrier_t start;
 
 static double clock_s(clockid_t clock) {
@@ -149,8 +150,8 @@ int main(int argc, char** argv) {
   qsort(mpi_ns, (size_t)n, sizeof(double), ascending);
   qsort(pmpi_ns, (size_t)n, sizeof(double), ascending);
   qsort(added_ns, (size_t)n, sizeof(double), ascending);
-  printf("MPI_ %.2f\nPMPI_ %.2f\nadded %.2f %.2f %.2f\npairs %ld\n", mpi_ns[n / 2], pmpi_ns[n / 2], added_ns[n / 4], added_ns[n / 2],
-         added_ns[3 * n / 4], n);
+  printf("MPI_ %.2f\nPMPI_ %.2f\nadded %.2f %.2f %.2f\npairs %ld\n", mpi_ns[n / 2], pmpi_ns[n / 2], added_ns[n / 4],
+         added_ns[n / 2], added_ns[3 * n / 4], n);
   for (int i = 0; i < threads; ++i) MPI_Comm_free(&own_comm[i]);
   MPI_Finalize();
   return 0;

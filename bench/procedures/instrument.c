@@ -6,9 +6,7 @@
 #define PLAIN __attribute__((no_instrument_function))
 
 #if SUMS
-static _Thread_local struct {
-  uint64_t top, entered[1024], calls, ticks;
-} own;
+static _Thread_local struct { uint64_t top, entered[1024], calls, ticks; } own;
 PLAIN void __cyg_profile_func_enter(void* function, void* caller) {
   (void)function, (void)caller;
   own.entered[own.top++ & 1023] = __rdtsc();
@@ -19,6 +17,10 @@ PLAIN void __cyg_profile_func_exit(void* function, void* caller) {
   own.ticks += __rdtsc() - own.entered[--own.top & 1023];
 }
 #else
-PLAIN void __cyg_profile_func_enter(void* function, void* caller) { (void)function, (void)caller; }
-PLAIN void __cyg_profile_func_exit(void* function, void* caller) { (void)function, (void)caller; }
+PLAIN void __cyg_profile_func_enter(void* function, void* caller) {
+  (void)function, (void)caller;
+}
+PLAIN void __cyg_profile_func_exit(void* function, void* caller) {
+  (void)function, (void)caller;
+}
 #endif

@@ -48,8 +48,8 @@ std::uint16_t id_of(const char* name) {
 // A ring as capture makes it, mapped; `fill` writes until it is full.
 class Ring {
  public:
-  Ring(const std::string& dir, std::int32_t tid, std::int32_t rank, std::int32_t world,
-       std::uint64_t capacity, std::uint32_t thread_level)
+  Ring(const std::string& dir, std::int32_t tid, std::int32_t rank, std::int32_t world, std::uint64_t capacity,
+       std::uint32_t thread_level)
       : capacity_(capacity), rank_(rank), world_(world), random_(static_cast<std::uint32_t>(tid)) {
     const std::string path = dir + "/" + std::to_string(pid_of(rank)) + "." + std::to_string(tid) + ".ring";
     const int fd = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
@@ -92,8 +92,8 @@ class Ring {
  private:
   std::uint64_t room() const { return capacity_ - (head_ - header_->tail.load(std::memory_order_acquire)); }
 
-  void put(EventKind kind, std::uint16_t function, std::int32_t peer, std::uint32_t request,
-           std::uint64_t bytes, bool first = true, lbf::CollectiveOp op = lbf::CollectiveOp::kBarrier) {
+  void put(EventKind kind, std::uint16_t function, std::int32_t peer, std::uint32_t request, std::uint64_t bytes,
+           bool first = true, lbf::CollectiveOp op = lbf::CollectiveOp::kBarrier) {
     const std::uint64_t offset = head_ & (capacity_ - 1);
     if (capacity_ - offset < sizeof(Record)) {
       const auto words = static_cast<std::uint32_t>((capacity_ - offset) / 8);
@@ -105,8 +105,7 @@ class Ring {
     Record r{};
     r.words_and_op = lbf::ring::kRecordWords | static_cast<std::uint32_t>(op) << 24;
     r.kind = static_cast<std::uint8_t>(kind);
-    r.flags = static_cast<std::uint8_t>((first ? lbf::kFlagCallBegin : 0) |
-                                        (request != 0 ? lbf::kFlagHasRequest : 0));
+    r.flags = static_cast<std::uint8_t>((first ? lbf::kFlagCallBegin : 0) | (request != 0 ? lbf::kFlagHasRequest : 0));
     r.function = function;
     r.enter = now_;
     if (first) now_ += 80 + random_() % 500;
@@ -121,15 +120,14 @@ class Ring {
   }
 
   std::uint64_t iteration() {
-    static const std::uint16_t irecv = id_of("MPI_Irecv"), isend = id_of("MPI_Isend"),
-                               waitall = id_of("MPI_Waitall"), allreduce = id_of("MPI_Allreduce");
+    static const std::uint16_t irecv = id_of("MPI_Irecv"), isend = id_of("MPI_Isend"), waitall = id_of("MPI_Waitall"),
+                               allreduce = id_of("MPI_Allreduce");
     const std::int32_t peers[4] = {(rank_ + 1) % world_, (rank_ + world_ - 1) % world_, (rank_ + 2) % world_,
                                    (rank_ + world_ - 2) % world_};
     const std::uint32_t base = request_;
     for (const std::int32_t peer : peers) put(EventKind::kStartRecv, irecv, peer, ++request_, 8192);
     for (const std::int32_t peer : peers) put(EventKind::kIsend, isend, peer, ++request_, 8192);
-    for (std::uint32_t i = 0; i < 4; ++i)
-      put(EventKind::kEndRecv, waitall, peers[i], base + 1 + i, 8192, i == 0);
+    for (std::uint32_t i = 0; i < 4; ++i) put(EventKind::kEndRecv, waitall, peers[i], base + 1 + i, 8192, i == 0);
     for (std::uint32_t i = 4; i < 8; ++i) put(EventKind::kWait, waitall, 0, base + 1 + i, 0, false);
     if (++iterations_ % 10 != 0) return 16;
     put(EventKind::kCollective, allreduce, 0, 0, 8, true, lbf::CollectiveOp::kAllreduce);
@@ -179,9 +177,9 @@ int main(int argc, char** argv) {
   std::vector<std::unique_ptr<Ring>> rings;
   for (int rank = 0; rank < ranks; ++rank) {
     for (int thread = 0; thread < threads; ++thread) {
-      rings.push_back(std::make_unique<Ring>(
-          dir, Ring::pids[static_cast<std::size_t>(rank)] + thread, rank, ranks,
-          std::uint64_t{1} << (20 + __builtin_ctz(static_cast<unsigned>(ring_mb))), threads > 1 ? 3U : 0U));
+      rings.push_back(std::make_unique<Ring>(dir, Ring::pids[static_cast<std::size_t>(rank)] + thread, rank, ranks,
+                                             std::uint64_t{1} << (20 + __builtin_ctz(static_cast<unsigned>(ring_mb))),
+                                             threads > 1 ? 3U : 0U));
     }
   }
   auto collector = lbf::relay::Collector::make({dir, ranks, 0});
@@ -215,9 +213,8 @@ int main(int argc, char** argv) {
   std::printf(
       "%d ranks x %d rings: %.2f M records/s of one core, %.0f ns per record (%.0f of them to compress), "
       "%.2f bytes per event\n",
-      ranks, threads, static_cast<double>(records) / spent_s * 1e-6,
-      spent_s / static_cast<double>(records) * 1e9, finish_s / static_cast<double>(records) * 1e9,
-      static_cast<double>(stored_bytes) / static_cast<double>(events));
+      ranks, threads, static_cast<double>(records) / spent_s * 1e-6, spent_s / static_cast<double>(records) * 1e9,
+      finish_s / static_cast<double>(records) * 1e9, static_cast<double>(stored_bytes) / static_cast<double>(events));
   const bool complete = events >= records;
   if (!complete)
     std::fprintf(stderr, "relay_throughput: %llu records became %llu events\n",

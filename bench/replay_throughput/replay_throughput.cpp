@@ -42,8 +42,8 @@ double status_mib(const std::string& key) {
 std::shared_ptr<const engine::Network> make_network(std::size_t number) {
   const double us = 2.0 + static_cast<double>(number);
   const std::string toml = "name = \"net" + std::to_string(number) +
-                           "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " + std::to_string(us) +
-                           "], [1024, " + std::to_string(us + 1) + "], [65536, " + std::to_string(us + 30) +
+                           "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " + std::to_string(us) + "], [1024, " +
+                           std::to_string(us + 1) + "], [65536, " + std::to_string(us + 30) +
                            "]]\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5], [65536, 10.0]]\n";
   return std::make_shared<const engine::Network>(*engine::Network::parse(toml, "bench"));
 }
@@ -82,8 +82,7 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool shared, clockid_t clock,
-           double& lbf_s) {
+double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool shared, clockid_t clock, double& lbf_s) {
   const double start = seconds_of(clock);
   std::unique_ptr<engine::Predictor> predictor =
       *engine::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
@@ -92,9 +91,7 @@ double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool share
   for (const auto& stream : trace.streams) sources.push_back(std::make_unique<StreamOf>(stream));
   lbf::daemon::StreamMerge merge(communicators, trace.ranks, std::move(sources));
   lbf::BatchSink sink;
-  sink.on_events = [&](Rank rank, std::span<const lbf::Event> events) {
-    return predictor->feed(rank, events);
-  };
+  sink.on_events = [&](Rank rank, std::span<const lbf::Event> events) { return predictor->feed(rank, events); };
   for (bool more = true; more;) {
     const Result<bool> read = merge.next(sink);
     if (!read) {
@@ -128,16 +125,13 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"ring", "stencil2d", "alltoall"}));
   app.add_option("--ranks", ranks)->delimiter(',')->check(CLI::Range(2, 1 << 20));
   app.add_option("--targets", targets)->delimiter(',')->check(CLI::Range(1, 1024));
-  app.add_option("--mode", modes, "dedicated, shared")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"dedicated", "shared"}));
+  app.add_option("--mode", modes, "dedicated, shared")->delimiter(',')->check(CLI::IsMember({"dedicated", "shared"}));
   bool processor_time = false;
-  app.add_flag("--cpu-time", processor_time,
-               "processor time instead of wall time: for a machine that others use");
+  app.add_flag("--cpu-time", processor_time, "processor time instead of wall time: for a machine that others use");
   CLI11_PARSE(app, argc, argv);
 
-  std::printf("%-10s %6s %8s %8s %-10s %7s %10s %12s %10s %-22s\n", "pattern", "ranks", "events", "B/event",
-              "mode", "targets", "Mevents/s", "Mev-targ/s", "peak MiB", "predicted_s");
+  std::printf("%-10s %6s %8s %8s %-10s %7s %10s %12s %10s %-22s\n", "pattern", "ranks", "events", "B/event", "mode",
+              "targets", "Mevents/s", "Mev-targ/s", "peak MiB", "predicted_s");
   for (const std::string& pattern : patterns) {
     for (Rank count : ranks) {
       const lbf::bench::StoredTrace trace = lbf::bench::make_trace(pattern, count, events);
@@ -152,13 +146,13 @@ int main(int argc, char** argv) {
           reset_peak();
           const double before_mib = status_mib("VmRSS:");
           double lbf_s = 0;
-          const double seconds = run(trace, k, mode == "shared",
-                                     processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, lbf_s);
+          const double seconds =
+              run(trace, k, mode == "shared", processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, lbf_s);
           const double peak_mib = status_mib("VmHWM:") - before_mib;
           const double rate = static_cast<double>(trace.events) / seconds / 1e6;
-          std::printf("%-10s %6d %8llu %8.2f %-10s %7zu %10.2f %12.2f %10.1f %-22.17g\n", pattern.c_str(),
-                      count, static_cast<unsigned long long>(trace.events), stored_bytes_per_event,
-                      mode.c_str(), k, rate, rate * static_cast<double>(k), peak_mib, lbf_s);
+          std::printf("%-10s %6d %8llu %8.2f %-10s %7zu %10.2f %12.2f %10.1f %-22.17g\n", pattern.c_str(), count,
+                      static_cast<unsigned long long>(trace.events), stored_bytes_per_event, mode.c_str(), k, rate,
+                      rate * static_cast<double>(k), peak_mib, lbf_s);
           std::fflush(stdout);
         }
       }

@@ -1,9 +1,9 @@
 // Peers in pairs: in each step the two ranks of a pair exchange borders, of which the even one's takes longer to pack.
 // Even ranks send first, odd ones receive first. The modification: `pack` is done by who receives the border
 // (moved to the receivers).
-#include "program.h"
-
 #include <stddef.h>
+
+#include "program.h"
 
 enum { kSteps = 24, kBorder = 1 };
 enum { kCompute = 8, kComputeOdd = 3, kPack = 6 };  // units

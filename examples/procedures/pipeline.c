@@ -1,9 +1,9 @@
 // Peers: a chain of ranks, each takes an item from the one before, filters it, transforms it and passes it on. The
 // second rank filters longest. The modification: an item is transformed by the rank that gets it, before it takes it
 // over (`transform` moved to the receivers); the last rank, which sends nothing, keeps its own.
-#include "program.h"
-
 #include <stddef.h>
+
+#include "program.h"
 
 enum { kItems = 30, kItem = 1 };
 enum { kFilter = 4, kFilterSecond = 9, kTransform = 5 };  // units

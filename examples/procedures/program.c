@@ -24,7 +24,9 @@ static double seconds(clockid_t clock) {
   clock_gettime(clock, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
-static double work_clock(void) { return seconds(g_busy == kSleep ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID); }
+static double work_clock(void) {
+  return seconds(g_busy == kSleep ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID);
+}
 
 static const uint64_t kFactor = 6364136223846793005u, kAdd = 1442695040888963407u;
 
@@ -82,7 +84,9 @@ static double passed_s(void) {
   const double passed = work_clock() - g_last_s;
   return passed > 0 ? passed : 0;
 }
-static void resume(void) { g_last_s = work_clock(); }
+static void resume(void) {
+  g_last_s = work_clock();
+}
 
 void procedure_enter(const char* name) {
   if (g_trace == NULL) return;

@@ -10,8 +10,8 @@
 // Own trace: with PROGRAM_TRACE=FILE each rank notes its MPI calls and the procedures between PROCEDURE_ENTER and
 // PROCEDURE_LEAVE by its own clock (wall time between MPI calls; with spin: CPU time), and rank 0 writes all as a text
 // trace at the end. It needs neither Slurm nor a capture, and is what bench/procedure_lbf uses where no patching is
-// there; without PROGRAM_TRACE the marks do nothing. Its own MPI_Send and MPI_Recv hide those calls from a capture: built
-// with -DPROGRAM_UNMARKED (NAME_unmarked) the program has neither, nor marks: that is what `--captured` runs.
+// there; without PROGRAM_TRACE the marks do nothing. Its own MPI_Send and MPI_Recv hide those calls from a capture:
+// built with -DPROGRAM_UNMARKED (NAME_unmarked) the program has neither, nor marks: that is what `--captured` runs.
 #pragma once
 
 #include <mpi.h>
@@ -19,16 +19,16 @@
 
 struct program {
   int rank, ranks;
-  int moved;  // which of the program's modifications this run makes: 0 none, 1 the first ...
-  double init_s;   // when MPI_Init returned
+  int moved;      // which of the program's modifications this run makes: 0 none, 1 the first ...
+  double init_s;  // when MPI_Init returned
   double started_s;
 };
 
 // usage: NAME [original | MODIFICATION ...]; `modifications` ends with NULL. Ends the program where the argument is
 // wrong or the ranks are fewer than `least_ranks`.
 struct program program_begin(int* argc, char*** argv, int least_ranks, const char* const* modifications);
-// Prints "time_s T job_s J result R ok|wrong" on rank 0; returns the exit status. T: from a barrier after the start to the
-// end of the slowest rank; J: from the return of MPI_Init, which is what lbf predicts.
+// Prints "time_s T job_s J result R ok|wrong" on rank 0; returns the exit status. T: from a barrier after the start to
+// the end of the slowest rank; J: from the return of MPI_Init, which is what lbf predicts.
 int program_end(const struct program* run, uint64_t result, uint64_t expected);
 
 // Works `units`, and returns what becomes of `state`: one step of a generator per unit, with compute all of them.

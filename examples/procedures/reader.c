@@ -1,9 +1,9 @@
 // Client and server, the other way round: a server sends raw blocks to three clients, which decode them and work on
 // them; the last client's blocks are the larger ones. The modification: the server decodes before it sends
 // (`decode` moved to the senders of the messages).
-#include "program.h"
-
 #include <stddef.h>
+
+#include "program.h"
 
 enum { kRounds = 24, kBlock = 1 };
 enum { kRead = 2, kDecode = 5, kDecodeLast = 10, kUse = 4 };  // units

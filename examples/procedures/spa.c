@@ -1,9 +1,9 @@
 // SPA, the synthetic parallel application of CS-TR-4375 Sec. 3.2: one server, the bottleneck, and three clients.
 // servBusy1 is the service for the first client, servBusy2 that for the others. The two modifications move one of
 // them from the server to the clients: the client does it itself while it waits for the (then trivial) answer.
-#include "program.h"
-
 #include <stddef.h>
+
+#include "program.h"
 
 enum { kRounds = 24, kRequest = 1, kAnswer = 2 };
 enum { kServ1 = 8, kServ2 = 12, kClient = 6, kRest = 1 };  // units
@@ -22,7 +22,9 @@ PROCEDURE static uint64_t servBusy2(uint64_t number) {
   PROCEDURE_LEAVE();
   return number;
 }
-static uint64_t service(int client, uint64_t number) { return client == 1 ? servBusy1(number) : servBusy2(number); }
+static uint64_t service(int client, uint64_t number) {
+  return client == 1 ? servBusy1(number) : servBusy2(number);
+}
 static int is_moved(const struct program* run, int client) {
   return run->moved == (client == 1 ? kMoved1 : kMoved2);
 }

@@ -39,8 +39,7 @@ Result<void> set_texts(const toml::node& node, std::vector<std::string>& out) {
 Result<std::uint64_t> whole_number(const toml::node& node, std::int64_t minimum, std::int64_t maximum) {
   const auto value = node.is_integer() ? node.value<std::int64_t>() : std::nullopt;
   if (!value || *value < minimum || *value > maximum) {
-    return invalid_input("must be a whole number from " + std::to_string(minimum) + " to " +
-                         std::to_string(maximum));
+    return invalid_input("must be a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum));
   }
   return static_cast<std::uint64_t>(*value);
 }
@@ -69,8 +68,7 @@ Setter to_whole_number(T& out, std::int64_t minimum, std::int64_t maximum) {
 
 Result<ListenAddress> ListenAddress::parse(std::string_view text) {
   const auto wrong = [&] {
-    return invalid_input("'" + std::string(text) +
-                         "': \"unix:/path/of/socket\" or \"tcp:ADDRESS:PORT\" is needed");
+    return invalid_input("'" + std::string(text) + "': \"unix:/path/of/socket\" or \"tcp:ADDRESS:PORT\" is needed");
   };
   ListenAddress address;
   if (text.starts_with("unix:")) {
@@ -119,8 +117,7 @@ Result<DaemonConfig> DaemonConfig::load(const std::string& path) {
   // An empty file is every default; << would call that a failure.
   const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
   if (!is_empty && (!file || !(text << file.rdbuf()))) {
-    return Error{ErrorCode::kNotFound,
-                 path + ": cannot be read: give lbfd's configuration with --config FILE"};
+    return Error{ErrorCode::kNotFound, path + ": cannot be read: give lbfd's configuration with --config FILE"};
   }
   return parse(text.str(), path);
 }
@@ -134,9 +131,7 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
                          std::string(error.description()) + ": see docs/lbfd.md for an example");
   }
   DaemonConfig config = defaults();
-  const auto to_text = [](std::string& out) {
-    return [&out](const toml::node& node) { return set_text(node, out); };
-  };
+  const auto to_text = [](std::string& out) { return [&out](const toml::node& node) { return set_text(node, out); }; };
   const auto to_path = [](std::string& out) {
     return [&out](const toml::node& node) -> Result<void> {
       if (auto set = set_text(node, out); !set) return set;
@@ -185,9 +180,8 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
        }},
       {"trace_retention_days", to_whole_number(config.trace_retention_days, 0, 36500)},
       {"trace_store_limit_mb", to_whole_number(config.trace_store_limit_mb, 0, std::int64_t{1} << 40)},
-      {"step_trace_limit_mb",
-       to_whole_number(config.step_trace_limit_mb, 0,
-                       static_cast<std::int64_t>(cost::rule_of(cost::Limit::kStepTrace).most))},
+      {"step_trace_limit_mb", to_whole_number(config.step_trace_limit_mb, 0,
+                                              static_cast<std::int64_t>(cost::rule_of(cost::Limit::kStepTrace).most))},
       {"replay_memory_mb", to_whole_number(config.replay_memory_mb, 0, 1 << 30)},
       {"step_cpu_percent",
        [&](const toml::node& node) -> Result<void> {
@@ -217,8 +211,7 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
       {"request_memory_mb", to_whole_number(config.request_memory_mb, 16, 65536)},
   };
   for (const auto& [key, node] : table) {
-    const std::string where =
-        name + ":" + std::to_string(node.source().begin.line) + ": " + std::string(key.str());
+    const std::string where = name + ":" + std::to_string(node.source().begin.line) + ": " + std::string(key.str());
     const auto setter = setters.find(std::string(key.str()));
     if (setter == setters.end()) {
       std::string known;

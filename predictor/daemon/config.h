@@ -42,7 +42,7 @@ struct DaemonConfig {
   double picture_limit_s = 30;              // of one picture's replay; 0: no limit
   std::uint32_t worker_threads = 2;         // that take batches and answer
   std::uint32_t replay_threads = 2;
-  bool replay_when_idle = false;            // while a program runs: on processors that it leaves idle
+  bool replay_when_idle = false;  // while a program runs: on processors that it leaves idle
   std::uint32_t max_connections = 1024;
   std::uint32_t request_memory_mb = 256;  // of all request bodies at a time
 

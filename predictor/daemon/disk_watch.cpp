@@ -33,8 +33,8 @@ void DiskWatch::failed(const std::string& whose, const Error& error, Clock::time
   last_failed_ = now;
   if (last_said_ != Clock::time_point{} && now - last_said_ < kRepeat) return;
   last_said_ = now;
-  spdlog::error("no room for {}: {}: {}; {} (writes refused: {}, in {} s)", what_, whose, error.message,
-                consequence_, refused_, whole_seconds(now - began_));
+  spdlog::error("no room for {}: {}: {}; {} (writes refused: {}, in {} s)", what_, whose, error.message, consequence_,
+                refused_, whole_seconds(now - began_));
 }
 
 void DiskWatch::succeeded() {

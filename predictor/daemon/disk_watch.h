@@ -18,8 +18,7 @@ class DiskWatch {
   using Clock = std::chrono::steady_clock;
 
   // For the log: `what` is written, and `consequence` becomes of what cannot be.
-  DiskWatch(std::string what, std::string consequence)
-      : what_(std::move(what)), consequence_(std::move(consequence)) {}
+  DiskWatch(std::string what, std::string consequence) : what_(std::move(what)), consequence_(std::move(consequence)) {}
 
   // What a write came to. Errors other than kLimit are logged as they come. `whose`: the step.
   void failed(const std::string& whose, const Error& error, Clock::time_point now = Clock::now());

@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -26,11 +25,11 @@
 
 #include "base/scoped_fd.h"
 #include "db/database.h"
+#include "predictor/daemon/config.h"
+#include "predictor/daemon/http/api.h"
+#include "predictor/daemon/http/http_server.h"
 #include "predictor/daemon/intake/file_io.h"
 #include "predictor/daemon/intake/trace_store.h"
-#include "predictor/daemon/http/api.h"
-#include "predictor/daemon/config.h"
-#include "predictor/daemon/http/http_server.h"
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/steps.h"
 #include "predictor/daemon/users.h"
@@ -97,15 +96,14 @@ Result<ScopedFd> lock_state_directory(const std::string& directory) {
   }
   struct stat status {};
   if (::stat(directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
-    return Error{ErrorCode::kIo,
-                      "state_dir " + directory + " is not a directory: name another one"};
+    return Error{ErrorCode::kIo, "state_dir " + directory + " is not a directory: name another one"};
   }
   const std::string path = directory + "/lbfd.lock";
   ScopedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return system_error("open", path, errno);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     return Error{ErrorCode::kUnavailable,
-                      directory + " is in use by another lbfd: stop it, or give this one another state_dir"};
+                 directory + " is in use by another lbfd: stop it, or give this one another state_dir"};
   }
   return fd;
 }
@@ -118,8 +116,7 @@ Result<std::string> read_token(const std::string& path) {
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("read token_file", path, errno);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    return Error{ErrorCode::kPermission,
-                      "token_file " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
+    return Error{ErrorCode::kPermission, "token_file " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
   }
   std::array<char, 256> text{};
   const ssize_t got = ::read(fd.get(), text.data(), text.size());
@@ -177,8 +174,7 @@ int run(const DaemonConfig& config) {
   if (!config.topology.empty()) {
     auto topology = engine::Topology::load(config.topology);
     if (!topology) return fail(kExitFailure, "topology: " + topology.error().message);
-    spdlog::info("{} nodes on {} levels of switches in {}", topology->nodes(), topology->levels(),
-                 config.topology);
+    spdlog::info("{} nodes on {} levels of switches in {}", topology->nodes(), topology->levels(), config.topology);
     options.run.topology = std::make_shared<const engine::Topology>(std::move(topology).value());
   }
   auto database = db::Database::open(config.state_dir + "/lbf.db");
@@ -186,8 +182,7 @@ int run(const DaemonConfig& config) {
   auto traces = TraceStore::open(config.state_dir + "/traces");
   if (!traces) return fail(kExitFailure, traces.error().message);
   if ((*database)->created() && !(*traces)->list().empty()) {
-    spdlog::warn("{}/lbf.db was not there: the steps whose traces are stored are predicted anew",
-                 config.state_dir);
+    spdlog::warn("{}/lbf.db was not there: the steps whose traces are stored are predicted anew", config.state_dir);
   }
 
   options.run.stream_start_timeout = config.stream_start_timeout;
@@ -256,8 +251,7 @@ int run_command(int argc, char** argv) {
   Arguments arguments;
   app.set_version_flag("--version", std::string("lbfd ") + LBF_VERSION);
   app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
-  app.add_option("--listen", arguments.listen,
-                 "unix:/PATH or tcp:ADDRESS:PORT; several times; instead of the file's");
+  app.add_option("--listen", arguments.listen, "unix:/PATH or tcp:ADDRESS:PORT; several times; instead of the file's");
   app.add_option("--state-dir", arguments.state_dir, "where traces and database are kept");
   app.add_option("--networks-dir", arguments.networks_dir, "directory of network files");
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");

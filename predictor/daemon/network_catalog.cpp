@@ -50,10 +50,8 @@ Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const 
   catalog.zero_ = std::make_shared<const engine::Network>(engine::Network::zero());
   std::shared_ptr<const engine::Network> from_default_file;
   std::shared_ptr<const engine::Network> ignored;
-  if (auto loaded = load_files(directory, catalog.networks_, from_default_file); !loaded)
-    return loaded.error();
-  if (auto loaded = load_files(directory + "/nominal", catalog.nominal_, ignored); !loaded)
-    return loaded.error();
+  if (auto loaded = load_files(directory, catalog.networks_, from_default_file); !loaded) return loaded.error();
+  if (auto loaded = load_files(directory + "/nominal", catalog.nominal_, ignored); !loaded) return loaded.error();
 
   if (!own.empty()) {
     catalog.own_ = catalog.find(own);
@@ -69,11 +67,10 @@ Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const 
     catalog.own_ = catalog.networks_.begin()->second;
   } else {
     catalog.own_ = catalog.zero_;
-    catalog.own_note_ =
-        catalog.networks_.empty()
-            ? "no network is described in networks_dir: messages take no time (network zero)"
-            : "lbfd.toml does not say which network this cluster has (key network): the run is "
-              "replayed as if messages took no time (network zero)";
+    catalog.own_note_ = catalog.networks_.empty()
+                            ? "no network is described in networks_dir: messages take no time (network zero)"
+                            : "lbfd.toml does not say which network this cluster has (key network): the run is "
+                              "replayed as if messages took no time (network zero)";
   }
   return catalog;
 }
@@ -88,8 +85,7 @@ std::shared_ptr<const engine::Network> NetworkCatalog::find(const std::string& n
 NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>& names) const {
   Selection selection;
   const auto add = [&selection](const std::shared_ptr<const engine::Network>& network) {
-    if (std::find(selection.networks.begin(), selection.networks.end(), network) ==
-        selection.networks.end()) {
+    if (std::find(selection.networks.begin(), selection.networks.end(), network) == selection.networks.end()) {
       selection.networks.push_back(network);
     }
   };

@@ -34,8 +34,7 @@ class NetworkCatalog {
  private:
   std::shared_ptr<const engine::Network> find(const std::string& name) const;
 
-  std::map<std::string, std::shared_ptr<const engine::Network>>
-      networks_;  // without "zero", unless a file is named so
+  std::map<std::string, std::shared_ptr<const engine::Network>> networks_;  // without "zero", unless a file is named so
   std::map<std::string, std::shared_ptr<const engine::Network>> nominal_;
   std::shared_ptr<const engine::Network> zero_;
   std::shared_ptr<const engine::Network> own_;

@@ -19,8 +19,7 @@ std::string user_name_of(uid_t uid, std::string_view otherwise) {
   std::vector<char> buffer(kEntryBytes);
   struct passwd entry {};
   struct passwd* found = nullptr;
-  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
-    return entry.pw_name;
+  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return entry.pw_name;
   return otherwise.empty() ? std::to_string(uid) : std::string(otherwise.substr(0, 256));
 }
 
@@ -30,8 +29,7 @@ Result<uid_t> uid_of_user(const std::string& name_or_uid) {
   std::vector<char> buffer(kEntryBytes);
   struct passwd entry {};
   struct passwd* found = nullptr;
-  if (getpwnam_r(name_or_uid.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
-      found == nullptr) {
+  if (getpwnam_r(name_or_uid.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr) {
     return Error{ErrorCode::kNotFound, "no user '" + name_or_uid.substr(0, 80) + "' on this machine"};
   }
   return entry.pw_uid;

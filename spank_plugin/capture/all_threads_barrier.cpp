@@ -19,7 +19,8 @@ bool membarrier(int command) noexcept {
 bool register_all_threads_barrier() noexcept {
   const int saved_errno = errno;
   // The first one here: a filter may let the registration pass alone.
-  const bool has_it = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  const bool has_it =
+      membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   errno = saved_errno;
   return has_it;
 }

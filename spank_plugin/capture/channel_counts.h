@@ -4,8 +4,8 @@
 // (docs/adr/0010-capture-windows.md). Matching pairs the n-th send of a channel with its n-th receive; with
 // the counts, n stays known across what was not recorded. A count costs one probe of a table of fixed
 // capacity; of a channel that was counted lately, one look at a small table under the names that the program
-// itself has for it (`recall`). Single thread; noexcept, no heap. A table that is full is emptied (take_changes) and goes on: a
-// program may use a new tag for each message.
+// itself has for it (`recall`). Single thread; noexcept, no heap. A table that is full is emptied (take_changes) and
+// goes on: a program may use a new tag for each message.
 #pragma once
 
 #include <cstddef>
@@ -36,10 +36,11 @@ struct PackedEnd {
   PackedEnd() noexcept = default;
   explicit PackedEnd(const ChannelEnd& end) noexcept
       : place(std::uint64_t{end.comm} << 32 | static_cast<std::uint32_t>(end.peer)),
-        what(std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 3 | static_cast<std::uint64_t>(end.side) << 1 | kUsed) {}
+        what(std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 3 | static_cast<std::uint64_t>(end.side) << 1 |
+             kUsed) {}
   ChannelEnd end() const noexcept {
-    return {static_cast<std::uint32_t>(place >> 32), static_cast<std::int32_t>(place), static_cast<std::int32_t>(what >> 3),
-            static_cast<SkippedSide>(what >> 1 & 3u)};
+    return {static_cast<std::uint32_t>(place >> 32), static_cast<std::int32_t>(place),
+            static_cast<std::int32_t>(what >> 3), static_cast<SkippedSide>(what >> 1 & 3u)};
   }
   friend bool operator==(const PackedEnd&, const PackedEnd&) = default;
 };
@@ -82,8 +83,8 @@ class ChannelCounts {
     name_of(end.side, comm, peer, tag) = {comm, peer_and_tag(peer, tag), &slots_[i].count};
   }
   std::uint32_t names_epoch() const noexcept { return names_epoch_; }
-  // Finds the counter of a channel, to be added to; it is valid until the counts are taken. false: only `count` knows the
-  // way. REQUIRES: names_epoch() is the caller's number now.
+  // Finds the counter of a channel, to be added to; it is valid until the counts are taken. false: only `count` knows
+  // the way. REQUIRES: names_epoch() is the caller's number now.
   [[gnu::always_inline]] bool recall(SkippedSide side, std::uint64_t comm, std::int32_t peer, std::int32_t tag,
                                      std::uint64_t*& counter) noexcept {
     const Name& name = name_of(side, comm, peer, tag);
@@ -98,7 +99,8 @@ class ChannelCounts {
   }
 
   // visit(ChannelEnd, count) for each channel that was counted since it was taken last, until one returns
-  // false: that one and those that were not visited stay. Whether all were taken. VISIT runs with the locks that the caller holds.
+  // false: that one and those that were not visited stay. Whether all were taken. VISIT runs with the locks that the
+  // caller holds.
   template <class Visit>
   bool take_changes(Visit visit) noexcept NO_THREAD_SAFETY_ANALYSIS {
     if (any_names_) forget_names();
@@ -123,7 +125,7 @@ class ChannelCounts {
  private:
   struct Slot {
     PackedEnd end;
-    std::uint64_t count;  // 0: not among the changed ones
+    std::uint64_t count;         // 0: not among the changed ones
     std::uint32_t next_changed;  // index + 1; 0: the last
   };
   static_assert(sizeof(Slot) == 32);

@@ -28,8 +28,7 @@ bool tsc_is_invariant() noexcept {
 std::uint64_t parse_number(const char** p, const char* end) noexcept {
   while (*p < end && (**p < '0' || **p > '9')) ++*p;
   std::uint64_t value = 0;
-  for (; *p < end && **p >= '0' && **p <= '9'; ++*p)
-    value = value * 10 + static_cast<std::uint64_t>(**p - '0');
+  for (; *p < end && **p >= '0' && **p <= '9'; ++*p) value = value * 10 + static_cast<std::uint64_t>(**p - '0');
   return value;
 }
 
@@ -134,11 +133,9 @@ GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter) no
   const std::uint64_t trusted = last_leave > reference_ticks_ ? last_leave - reference_ticks_ : 0;
   const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_);
   GapSplit split = split_gap(gap, cpu, trusted, 0, tick_clock.off_cpu_tolerance);
-  if (split.blocked >
-      0) {  // off the processor: find out why; costs nothing that the program would notice now
+  if (split.blocked > 0) {  // off the processor: find out why; costs nothing that the program would notice now
     const RunDelay delay = read_run_delay();
-    split =
-        split_gap(gap, cpu, trusted, delay_ticks_since(delay, split.blocked), tick_clock.off_cpu_tolerance);
+    split = split_gap(gap, cpu, trusted, delay_ticks_since(delay, split.blocked), tick_clock.off_cpu_tolerance);
     reference_delay_ = delay;
   }
   reference_cpu_ns_ = cpu_ns;
@@ -154,8 +151,7 @@ void ProcessClock::renew_after_call(std::uint64_t enter, std::uint64_t now) noex
   if (wall > cpu + tick_clock.off_cpu_tolerance) reference_delay_ = read_run_delay();
   reference_cpu_ns_ = cpu_ns;
   reference_ticks_ = ticks_now();
-  if (now - enter < tick_clock.cpu_threshold && renew_after_ < 16 * tick_clock.cpu_threshold)
-    renew_after_ *= 2;
+  if (now - enter < tick_clock.cpu_threshold && renew_after_ < 16 * tick_clock.cpu_threshold) renew_after_ *= 2;
 }
 
 }  // namespace lbf::capture

@@ -90,8 +90,8 @@ class ProcessClock {
 
   // The reference becomes now.
   void renew() noexcept;
-  // Of a thread that was there before the run: its gap begins at TICKS, and no time before that is what the processor time
-  // since the reference was used for.
+  // Of a thread that was there before the run: its gap begins at TICKS, and no time before that is what the processor
+  // time since the reference was used for.
   void begin_run(std::uint64_t ticks) noexcept;
   // Judges the gap [last_leave, enter]; the reference becomes now. REQUIRES: enter >= last_leave.
   GapSplit end_gap(std::uint64_t last_leave, std::uint64_t enter) noexcept;

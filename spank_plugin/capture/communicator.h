@@ -18,8 +18,8 @@ struct Neighbours {
   std::int32_t* ranks = nullptr;  // destinations, then sources: ranks in the communicator or MPI_PROC_NULL
 };
 
-// How many there are. Each thread counts in a part of its own, as long as there are as many, so that none waits for another; the
-// parts together say how many.
+// How many there are. Each thread counts in a part of its own, as long as there are as many, so that none waits for
+// another; the parts together say how many.
 class References {
  public:
   static constexpr std::uint32_t kParts = 6;

@@ -16,8 +16,7 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
   return x ^ (x >> 31);
 }
 
-constexpr std::uint64_t mix_ranks(std::uint64_t hash, const std::int32_t* ranks,
-                                  std::uint32_t count) noexcept {
+constexpr std::uint64_t mix_ranks(std::uint64_t hash, const std::int32_t* ranks, std::uint32_t count) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) hash = mix(hash, static_cast<std::uint64_t>(ranks[i]));
   return mix(hash, count);
 }

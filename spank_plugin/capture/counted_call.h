@@ -43,11 +43,14 @@ inline std::uint64_t control_word(const ring::Header& header) noexcept {
 
 // No request's completion has to be seen in any mode. (Those that a call waits for were made before it.)
 // Without the lock: it is one word, read atomically.
-inline bool nothing_watched() noexcept NO_THREAD_SAFETY_ANALYSIS { return process.watched.empty(); }
+inline bool nothing_watched() noexcept NO_THREAD_SAFETY_ANALYSIS {
+  return process.watched.empty();
+}
 
 // It is the next one that the sampler wants. true: as a null sample.
 bool begin_timed_count(Thread& thread) noexcept;
-// Its parts: from `begin` to `forward`, and from `returned` to `end`. By value, so that the call's state stays in registers.
+// Its parts: from `begin` to `forward`, and from `returned` to `end`. By value, so that the call's state stays in
+// registers.
 void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned,
                         std::uint64_t end) noexcept;
 
@@ -185,8 +188,8 @@ class BasicCountedCall {
         return leave(true);
       }
       if (attention_at == 0) return leave(false);
-      // Once more, and the time is taken of the very code that the others run: a copy of it would be timed with what it waits
-      // for when it comes into the cache. A null sample has that code behind it.
+      // Once more, and the time is taken of the very code that the others run: a copy of it would be timed with what it
+      // waits for when it comes into the cache. A null sample has that code behind it.
       const bool is_null = begin_timed_count(*thread);
       timed = true;
       asm("" : "+r"(timed));  // unknown to the compiler, which would make that copy

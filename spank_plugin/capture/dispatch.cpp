@@ -42,8 +42,9 @@ class MpiLibraries {
   }
 
  private:
-  LoadedLibrary libraries_[5] = {LoadedLibrary("libmpi.so"), LoadedLibrary("libmpich.so"), LoadedLibrary("libmpi_mpifh"),
-                                 LoadedLibrary("libmpi_usempif08"), LoadedLibrary("libmpichfort.so")};
+  LoadedLibrary libraries_[5] = {LoadedLibrary("libmpi.so"), LoadedLibrary("libmpich.so"),
+                                 LoadedLibrary("libmpi_mpifh"), LoadedLibrary("libmpi_usempif08"),
+                                 LoadedLibrary("libmpichfort.so")};
 };
 
 // One line, from rank 0 as far as the launcher's environment tells: MPI may not be initialised yet.
@@ -91,7 +92,8 @@ const lbf_recorder* choose_recorder() noexcept {
   const char* directory = getenv("LBF_CAPTURE_DIR");
   if (directory == nullptr || *directory == '\0') return nullptr;
   using GetLibraryVersion = int (*)(char*, int*);  // callable before MPI_Init
-  const auto get_version = reinterpret_cast<GetLibraryVersion>(MpiLibraries().symbol_anywhere("PMPI_Get_library_version"));
+  const auto get_version =
+      reinterpret_cast<GetLibraryVersion>(MpiLibraries().symbol_anywhere("PMPI_Get_library_version"));
   if (get_version == nullptr) return say("the MPI library does not say which one it is", ""), nullptr;
   Dl_info library{};
   if (dladdr(reinterpret_cast<void*>(get_version), &library) != 0 && is_standard_abi(library.dli_fname)) {
@@ -124,16 +126,18 @@ lbf_function bind(std::uint32_t slot, lbf_function next) noexcept {
 enum Binding { kC, kLargeCounts, kMpifh, kF08, kF08ts, kBindings };
 Binding binding_of(const char* name) noexcept {
   const std::size_t length = strlen(name);
-  const auto ends_with = [&](const char* end) { return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0; };
-  return ends_with("_f08ts_")  ? kF08ts
-         : ends_with("_f08_")  ? kF08
-         : name[0] == 'm'      ? kMpifh
-         : ends_with("_c")     ? kLargeCounts
-                               : kC;
+  const auto ends_with = [&](const char* end) {
+    return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0;
+  };
+  return ends_with("_f08ts_") ? kF08ts
+         : ends_with("_f08_") ? kF08
+         : name[0] == 'm'     ? kMpifh
+         : ends_with("_c")    ? kLargeCounts
+                              : kC;
 }
 
-// A binding whose library is not loaded, or does not have it, has none of its functions: one failed look-up tells, if it is the
-// first one. Whatever is left out is bound when it is called.
+// A binding whose library is not loaded, or does not have it, has none of its functions: one failed look-up tells, if
+// it is the first one. Whatever is left out is bound when it is called.
 void bind_all() noexcept {
   MpiLibraries libraries;
   enum { kUntried, kThere, kMissing } state[kBindings] = {kThere};

@@ -31,8 +31,7 @@ void note_stack(Thread& thread, pid_t tid) noexcept {
       const char c = text[i];
       if (c == '\n') {
         if (bounds[0] <= here && here < bounds[1]) {
-          const bool own =
-              is_main ? name == sizeof(kName) - 1 : here < control_block && control_block < bounds[1];
+          const bool own = is_main ? name == sizeof(kName) - 1 : here < control_block && control_block < bounds[1];
           if (own) {
             thread.stack.low = reinterpret_cast<const std::byte*>(bounds[0]);
             thread.stack.high = reinterpret_cast<const std::byte*>(is_main ? bounds[1] : control_block);
@@ -74,8 +73,7 @@ bool outermost_frame_stands(const Thread& thread) noexcept {
     return found == thread.outermost.return_address;
   }
   constexpr std::uint64_t kFirstLook = 8;
-  if (thread.nested.entries < kFirstLook || (thread.nested.entries & (thread.nested.entries - 1)) != 0)
-    return true;
+  if (thread.nested.entries < kFirstLook || (thread.nested.entries & (thread.nested.entries - 1)) != 0) return true;
   const int saved_errno = errno;
   iovec here{&found, sizeof(found)};
   iovec there{const_cast<std::byte*>(at), sizeof(found)};
@@ -96,7 +94,8 @@ bool outermost_frame_stands(const Thread& thread) noexcept {
 // wrong: the outer call's time is then counted twice, nothing else happens.
 bool was_left_by_a_jump(Thread& thread, const std::byte* frame, Entry entry) noexcept {
   if (frame >= thread.outermost.frame) return true;
-  const std::uint64_t outermost = thread.ring.enter() ^ reinterpret_cast<std::uintptr_t>(thread.outermost.return_address);
+  const std::uint64_t outermost =
+      thread.ring.enter() ^ reinterpret_cast<std::uintptr_t>(thread.outermost.return_address);
   if (thread.nested.outermost != outermost) {
     thread.nested.outermost = outermost;
     thread.nested.entries = 0;
@@ -112,8 +111,7 @@ bool was_left_by_a_jump(Thread& thread, const std::byte* frame, Entry entry) noe
 // for calls inside it are lost.
 void resume_after_jump(Thread& thread) noexcept {
   ring::Header& header = *thread.header;
-  header.abandoned_calls.store(header.abandoned_calls.load(std::memory_order_relaxed) + 1,
-                               std::memory_order_relaxed);
+  header.abandoned_calls.store(header.abandoned_calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const bool in_call =
       (header.in_call.load(std::memory_order_relaxed) & ((1u << ring::kWhereBits) - 1)) == ring::kInCall;
   if (thread.mode.counting || thread.mode.epoch != process.mode.epoch.load(std::memory_order_acquire)) {
@@ -125,8 +123,7 @@ void resume_after_jump(Thread& thread) noexcept {
     thread.ring.commit(now);
     ring::CallCounter& counter = header.calls[thread.ring.function()];
     counter.count.store(counter.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    counter.ticks.store(counter.ticks.load(std::memory_order_relaxed) + (now - enter),
-                        std::memory_order_relaxed);
+    counter.ticks.store(counter.ticks.load(std::memory_order_relaxed) + (now - enter), std::memory_order_relaxed);
     thread.ring.lose_calls(thread.nested.recordable, now);
     thread.clock.renew();
     thread.last_leave = now;

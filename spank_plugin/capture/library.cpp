@@ -37,7 +37,7 @@ void find_sentinel(const void* (&addresses)[4], const char* const (&names)[4]) n
 
 const char* find_library() noexcept {
   if (library.comm_world != MPI_Comm{}) return nullptr;
-#define LBF_CAPTURE_FIND(name)                                                             \
+#define LBF_CAPTURE_FIND(name)                                                              \
   library.name = reinterpret_cast<decltype(Library::name)>(symbol_anywhere("PMPI_" #name)); \
   if (library.name == nullptr) return "the MPI library has no PMPI_" #name;
   LBF_CAPTURE_PMPI(LBF_CAPTURE_FIND)

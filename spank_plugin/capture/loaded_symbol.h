@@ -6,8 +6,8 @@
 
 namespace lbf::capture {
 
-// A loaded library whose file name begins with `prefix`, if there is one. It is looked for once, at the first question, and
-// stays loaded as long as this lives.
+// A loaded library whose file name begins with `prefix`, if there is one. It is looked for once, at the first question,
+// and stays loaded as long as this lives.
 class LoadedLibrary {
  public:
   explicit LoadedLibrary(const char* prefix) noexcept : prefix_(prefix) {}

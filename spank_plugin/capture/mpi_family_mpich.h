@@ -79,7 +79,8 @@ inline int f08_first_index() noexcept {
 }
 
 // Whether a call that gave this error ended a receive whose message was longer than its buffer, or may have: then the
-// statuses say of which requests. A code's low seven bits are its class. Source and tag are in the status, not the length.
+// statuses say of which requests. A code's low seven bits are its class. Source and tag are in the status, not the
+// length.
 inline bool may_be_truncated(int code) noexcept {
   const int error_class = code & 0x7f;
   return error_class == MPI_ERR_TRUNCATE || error_class == MPI_ERR_IN_STATUS;

@@ -23,12 +23,11 @@ inline constexpr const char* kLibraries[] = {"libmpi.so", "libmpi_mpifh", "libmp
 // Fortran sentinels are addresses of COMMON blocks, in the four spellings of Fortran compilers.
 inline constexpr const char* kFortranInPlace[4] = {"mpi_fortran_in_place_", "mpi_fortran_in_place",
                                                    "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"};
-inline constexpr const char* kFortranStatusIgnore[4] = {
-    "mpi_fortran_status_ignore_", "mpi_fortran_status_ignore", "mpi_fortran_status_ignore__",
-    "MPI_FORTRAN_STATUS_IGNORE"};
-inline constexpr const char* kFortranStatusesIgnore[4] = {
-    "mpi_fortran_statuses_ignore_", "mpi_fortran_statuses_ignore", "mpi_fortran_statuses_ignore__",
-    "MPI_FORTRAN_STATUSES_IGNORE"};
+inline constexpr const char* kFortranStatusIgnore[4] = {"mpi_fortran_status_ignore_", "mpi_fortran_status_ignore",
+                                                        "mpi_fortran_status_ignore__", "MPI_FORTRAN_STATUS_IGNORE"};
+inline constexpr const char* kFortranStatusesIgnore[4] = {"mpi_fortran_statuses_ignore_", "mpi_fortran_statuses_ignore",
+                                                          "mpi_fortran_statuses_ignore__",
+                                                          "MPI_FORTRAN_STATUSES_IGNORE"};
 
 // A predefined handle is the address of a data object of the library. `find`: name -> address or nullptr.
 template <class Find>
@@ -41,8 +40,7 @@ bool find_predefined(Library& library, Find find) noexcept {
   if (library.request_empty_send == nullptr) library.request_empty_send = library.request_empty;  // before 6.0
   library.message_no_proc = static_cast<MPI_Message>(find("ompi_message_no_proc"));
   auto* const world = static_cast<MPI_Comm>(find("ompi_mpi_comm_world"));
-  if (library.comm_self == nullptr || library.comm_null == nullptr || library.request_null == nullptr)
-    return false;
+  if (library.comm_self == nullptr || library.comm_null == nullptr || library.request_null == nullptr) return false;
   library.comm_world = world;  // last: it says that the library was found
   return world != nullptr;
 }

@@ -46,8 +46,8 @@ void say_candidates(Thread& thread) noexcept {
 
 constexpr std::uint64_t kFirstSamplesSaid = 64;
 
-// The samples of what is not measured, at each doubling of their number and at the end. REQUIRES: the lock is held, or no
-// other thread records.
+// The samples of what is not measured, at each doubling of their number and at the end. REQUIRES: the lock is held, or
+// no other thread records.
 void say_samples(Thread& thread) noexcept {
   const lbf_procedures& loaded = *procedures_library();
   const std::uint32_t count = loaded.sampled();
@@ -73,8 +73,7 @@ void say_words(Thread& thread) noexcept {
   }
   for (; procedure_times.remarks_said < loaded.remarks(); ++procedure_times.remarks_said) {
     const lbf_procedure_remark remark = loaded.remark(procedure_times.remarks_said);
-    const auto word =
-        remark.kind == LBF_PROCEDURE_REFUSED ? ring::ProcedureWord::kRefused : ring::ProcedureWord::kNote;
+    const auto word = remark.kind == LBF_PROCEDURE_REFUSED ? ring::ProcedureWord::kRefused : ring::ProcedureWord::kNote;
     if (!write_words(thread, word, 0, remark.name, remark.text)) return;
   }
   say_candidates(thread);
@@ -153,8 +152,8 @@ std::uint64_t copy_list(const ring::Header& header, char (&text)[ring::kMaxProce
   return header.list_begun.load(std::memory_order_relaxed) == generation ? generation : 0;
 }
 
-// Work in a call that may take many milliseconds. By the thread's processor clock: on a shared processor its wall time would
-// have others' turns in it.
+// Work in a call that may take many milliseconds. By the thread's processor clock: on a shared processor its wall time
+// would have others' turns in it.
 class LongWork {
  public:
   std::uint64_t cpu_ns() const noexcept { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns_; }
@@ -163,9 +162,10 @@ class LongWork {
   std::uint64_t begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 };
 
-// "auto", between two calls: what is found is told, the list of all ranks is followed, or, without one, an own choice made.
-// Ticks of it that count against the limit. What is done once in a run whatever comes (the end of sampling with its look at
-// all symbols, the first list, the first own choice) does not: it is told as once_cpu_ns, as what MPI_Init does is.
+// "auto", between two calls: what is found is told, the list of all ranks is followed, or, without one, an own choice
+// made. Ticks of it that count against the limit. What is done once in a run whatever comes (the end of sampling with
+// its look at all symbols, the first list, the first own choice) does not: it is told as once_cpu_ns, as what MPI_Init
+// does is.
 std::uint64_t choose(Thread& thread) noexcept {
   if (procedure_times.lock.test_and_set(std::memory_order_acquire)) return 0;
   const LongWork work;
@@ -249,8 +249,7 @@ void start_procedures(Thread& thread) noexcept {
 #endif
 }
 
-void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t gap,
-                            std::uint16_t function) noexcept {
+void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t gap, std::uint16_t function) noexcept {
   std::uint64_t begin = ticks_now();
   std::uint64_t long_ticks = 0;
   const lbf_procedures& loaded = *procedures_library();
@@ -279,7 +278,8 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
       if (procedure_times.switch_offs_said != loaded.switch_offs()) {
         say_off(thread);
         loaded.after_switch_off();
-        if (loaded.sampling() != 0 && procedure_times.samples_next == 0) procedure_times.samples_next = kFirstSamplesSaid;
+        if (loaded.sampling() != 0 && procedure_times.samples_next == 0)
+          procedure_times.samples_next = kFirstSamplesSaid;
       }
       say_words(thread);
       long_ticks += ticks_from_ns(work.cpu_ns());

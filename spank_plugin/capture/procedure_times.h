@@ -2,8 +2,8 @@
 //
 // Place in the event's way: MPI_Init -> *procedure times* -> liblbf_procedures.so (spank_plugin/procedures/library.h)
 // -> ring. Where LBF_CAPTURE_PROCEDURES asks for procedures, the library is loaded at the end of MPI_Init from the
-// capture's own folder; from then on every recorded call takes the recorder's attentive path (recorder_attention.cpp), and
-// calls what is below. Where it does not, nothing of this costs anything on the MPI path. docs/procedures.md,
+// capture's own folder; from then on every recorded call takes the recorder's attentive path (recorder_attention.cpp),
+// and calls what is below. Where it does not, nothing of this costs anything on the MPI path. docs/procedures.md,
 // "Connection".
 #pragma once
 
@@ -21,11 +21,11 @@ inline constexpr double kDefaultProcedureLimit = 0.01;
 
 struct ProcedureTimes {
   std::atomic<const lbf_procedures*> library{nullptr};  // not null: every recorded call comes here
-  std::atomic<bool> measuring{false};       // else samples are taken first ("auto"), or only
-  std::atomic<std::uint64_t> list_followed{0};  // generation of the list of all ranks (ring.h) that is measured
+  std::atomic<bool> measuring{false};                   // else samples are taken first ("auto"), or only
+  std::atomic<std::uint64_t> list_followed{0};          // generation of the list of all ranks (ring.h) that is measured
   std::uint32_t candidates_said = 0;
-  bool candidates_known = false;            // there are that many, or none
-  std::atomic<std::uint64_t> samples_next{0};   // at so many samples they are said; 0: none are counted
+  bool candidates_known = false;               // there are that many, or none
+  std::atomic<std::uint64_t> samples_next{0};  // at so many samples they are said; 0: none are counted
   std::atomic<std::uint64_t> sample_ticks_charged{0};
   std::atomic<std::uint64_t> calls_beside_charged{0};
   std::uint32_t names_said = 0;
@@ -62,8 +62,8 @@ inline void begin_procedure_interval(std::uint64_t leave) noexcept {
 }
 
 enum class ProceduresEnd : std::uint8_t { kRun, kCapture };  // the capture alone: the overhead limit ended it
-// MPI_Finalize, or the capture's end: what was switched off since the last interval is said, or that nothing was chosen.
-// REQUIRES: nothing of a call is in the ring uncommitted.
+// MPI_Finalize, or the capture's end: what was switched off since the last interval is said, or that nothing was
+// chosen. REQUIRES: nothing of a call is in the ring uncommitted.
 void say_last_of_procedures(Thread& thread, ProceduresEnd end) noexcept;
 // For the rest of the run.
 void stop_procedures() noexcept;

@@ -2,12 +2,6 @@
 // program fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
 #include "spank_plugin/capture/process.h"
 
-#include "spank_plugin/capture/all_threads_barrier.h"
-#include "spank_plugin/capture/ancestor_environment.h"
-#include "spank_plugin/capture/procedure_times.h"
-#include "spank_plugin/capture/recorder.h"
-#include "spank_plugin/capture/thread_ring.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,6 +10,12 @@
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "spank_plugin/capture/all_threads_barrier.h"
+#include "spank_plugin/capture/ancestor_environment.h"
+#include "spank_plugin/capture/procedure_times.h"
+#include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/thread_ring.h"
 
 namespace lbf::capture {
 
@@ -63,8 +63,7 @@ void release_thread(void* data) {
   {
     const TableLock lock(TableLock::kAlways);
     Thread* previous = nullptr;
-    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr;
-         previous = t, t = t->next) {
+    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; previous = t, t = t->next) {
       if (t != thread) continue;
       if (previous == nullptr) {
         process.threads.store(t->next, std::memory_order_relaxed);
@@ -79,8 +78,7 @@ void release_thread(void* data) {
     leave_completed(thread->completed);
   }
   thread->counts.take_changes([](const ChannelEnd& end, std::uint64_t count) REQUIRES(process.start_lock) {
-    if (!process.ended.counts.count(end, count))
-      process.mode.uncounted.fetch_add(count, std::memory_order_relaxed);
+    if (!process.ended.counts.count(end, count)) process.mode.uncounted.fetch_add(count, std::memory_order_relaxed);
     return true;
   });
   // Behind the end of the capture nothing comes.
@@ -138,14 +136,15 @@ bool start_process() noexcept NO_THREAD_SAFETY_ANALYSIS {
   const std::size_t length = strlen(directory);
   if (length > kMaxDirectory) return fail("the path in LBF_CAPTURE_DIR is too long", 0);
   // It may be that of another node, where the launcher runs; else what is wrong with it is said later.
-  if (is_directory(directory) || !ancestor_environment("LBF_CAPTURE_DIR", is_directory, directory_copy, sizeof(directory_copy)))
+  if (is_directory(directory) ||
+      !ancestor_environment("LBF_CAPTURE_DIR", is_directory, directory_copy, sizeof(directory_copy)))
     memcpy(directory_copy, directory, length + 1);
   process.settings.directory = directory_copy;
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes() || !read_grant()) return false;
-  if (!process.requests.open(18) || !process.communicators.handles.open(16) ||
-      !process.partitions.open(14) || !process.communicators.group_uses.open(14) ||
-      !open_all(process.ended_completed) || !process.watched.open() || !process.ended.counts.open(kLog2Channels)) {
+  if (!process.requests.open(18) || !process.communicators.handles.open(16) || !process.partitions.open(14) ||
+      !process.communicators.group_uses.open(14) || !open_all(process.ended_completed) || !process.watched.open() ||
+      !process.ended.counts.open(kLog2Channels)) {
     return fail("no memory for the capture's tables", errno);
   }
   if (pthread_key_create(&thread_end_key, release_thread) != 0) return fail("no pthread key is left", 0);
@@ -159,12 +158,13 @@ bool start_process() noexcept NO_THREAD_SAFETY_ANALYSIS {
   return true;
 }
 
-// What a thread without a ring sends and receives nobody records: from here on the same is true of the whole rank, as one
-// cut. The next call of a thread that has a ring writes it.
+// What a thread without a ring sends and receives nobody records: from here on the same is true of the whole rank, as
+// one cut. The next call of a thread that has a ring writes it.
 void end_capture_without(const RingFailure& failure) noexcept REQUIRES(process.start_lock) {
   static bool said = false;
   if (!process.run.initialised.load(std::memory_order_acquire)) {
-    // The wrapper of MPI_Init says it. Where nobody has a ring no other thread begins later, either: nothing was set up.
+    // The wrapper of MPI_Init says it. Where nobody has a ring no other thread begins later, either: nothing was set
+    // up.
     if (process.threads.load(std::memory_order_relaxed) == nullptr)
       process.state.store(CaptureState::kOff, std::memory_order_release);
     return;
@@ -174,8 +174,8 @@ void end_capture_without(const RingFailure& failure) noexcept REQUIRES(process.s
     t->attention.expected_control.store(kNever, std::memory_order_relaxed);
   if (said) return;
   said = true;
-  dprintf(STDERR_FILENO, "lbf: the capture of rank %d ends, a thread has no event ring: %s (%s): %s\n", process.run.rank, failure.why,
-          process.settings.directory, strerrordesc_np(failure.error));
+  dprintf(STDERR_FILENO, "lbf: the capture of rank %d ends, a thread has no event ring: %s (%s): %s\n",
+          process.run.rank, failure.why, process.settings.directory, strerrordesc_np(failure.error));
 }
 
 Thread* start_thread() noexcept {
@@ -189,8 +189,7 @@ Thread* start_thread() noexcept {
   {
     const StartLock lock;
     if (process.state.load(std::memory_order_relaxed) == CaptureState::kUnasked) {
-      process.state.store(start_process() ? CaptureState::kOn : CaptureState::kOff,
-                          std::memory_order_release);
+      process.state.store(start_process() ? CaptureState::kOn : CaptureState::kOff, std::memory_order_release);
     }
     wanted = process.state.load(std::memory_order_relaxed) == CaptureState::kOn &&
              !process.mode.off.load(std::memory_order_relaxed);
@@ -218,7 +217,8 @@ Thread* start_thread() noexcept {
     note_stack(*thread, static_cast<pid_t>(thread->header->tid));
     const bool is_first = thread->next == nullptr;
     thread->header->once_cpu_ns.store(
-        read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns + (is_first ? load_cpu_ns() : 0), std::memory_order_relaxed);
+        read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns + (is_first ? load_cpu_ns() : 0),
+        std::memory_order_relaxed);
   }
   errno = saved_errno;
   return thread;
@@ -240,7 +240,8 @@ Thread* enter_thread(const std::byte* frame, Entry entry) noexcept {
 }
 
 void count_without_ring(std::uint16_t function) noexcept {
-  if (thread_state != ThreadState::kUnasked || process.state.load(std::memory_order_relaxed) == CaptureState::kOff) return;
+  if (thread_state != ThreadState::kUnasked || process.state.load(std::memory_order_relaxed) == CaptureState::kOff)
+    return;
   const auto own = reinterpret_cast<std::uintptr_t>(&thread_state) * 0x9e3779b97f4a7c15u;
   calls_without_ring[own >> (64 - kLog2CallTables)][function].fetch_add(1, std::memory_order_relaxed);
 }
@@ -390,8 +391,9 @@ void session_opens_uncaptured() noexcept {
   if (!sessions.over || sessions.said_over) return;
   sessions.said_over = true;
   if (process.run.rank == 0)
-    dprintf(STDERR_FILENO, "lbf: the capture ended with the program's last MPI session; what it does in sessions that it opens "
-                           "later is not captured\n");
+    dprintf(STDERR_FILENO,
+            "lbf: the capture ended with the program's last MPI session; what it does in sessions that it opens "
+            "later is not captured\n");
 }
 
 void session_closes_uncaptured(MPI_Session session) noexcept {
@@ -412,14 +414,17 @@ void enter_world_model() noexcept {
 namespace {
 
 // Without the lock: both were written before the program could have a communicator to ask about.
-bool has_world_model() noexcept NO_THREAD_SAFETY_ANALYSIS { return !process.sessions.began_run || process.sessions.world_model; }
+bool has_world_model() noexcept NO_THREAD_SAFETY_ANALYSIS {
+  return !process.sessions.began_run || process.sessions.world_model;
+}
 
 }  // namespace
 
 bool process_has_world_group() noexcept {
   if (has_world_model()) return true;
   const StartLock lock;
-  return process.sessions.has_world_group || (process.sessions.kept_count > 0 && make_world_group(process.sessions.kept[0]));
+  return process.sessions.has_world_group ||
+         (process.sessions.kept_count > 0 && make_world_group(process.sessions.kept[0]));
 }
 
 void process_initialised(int thread_level) noexcept {
@@ -489,7 +494,8 @@ void process_init_failed_to_capture() noexcept {
   }
   if (rank != 0) return;
   if (process.refusal.error != 0) {
-    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", why, process.settings.directory, strerrordesc_np(process.refusal.error));
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", why, process.settings.directory,
+            strerrordesc_np(process.refusal.error));
   } else {
     dprintf(STDERR_FILENO, "lbf: capture is off: %s\n", why);
   }

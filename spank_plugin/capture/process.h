@@ -1,8 +1,8 @@
 // The capture's state: one Process, and one Thread (thread.h) for each thread that calls MPI.
 //
-// Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the first MPI call of a
-// thread that can leave a record makes its ring (thread_ring.h). Stop: MPI_Finalize, MPI_Abort, fork (the child is
-// off).
+// Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the first MPI
+// call of a thread that can leave a record makes its ring (thread_ring.h). Stop: MPI_Finalize, MPI_Abort, fork (the
+// child is off).
 #pragma once
 
 #include <sys/types.h>
@@ -35,28 +35,27 @@ struct RecordingMode {
   std::atomic<bool> changing{false};    // no other thread may be inside the recorder (ThreadMode::busy)
   bool counting = false;
   bool ever_counted = false;
-  bool ordered_off = false;          // by the capture itself: what it counted is lost, or a thread has no ring
+  bool ordered_off = false;  // by the capture itself: what it counted is lost, or a thread has no ring
   std::atomic<bool> off{false};
-  std::uint32_t window = 1;          // the one that is open, or was last
-  std::uint64_t close_ticks = 0;     // when the last window closed
-  std::atomic<bool> any_cancelled{false};  // MPI_Cancel was called in the window that is open
+  std::uint32_t window = 1;                 // the one that is open, or was last
+  std::uint64_t close_ticks = 0;            // when the last window closed
+  std::atomic<bool> any_cancelled{false};   // MPI_Cancel was called in the window that is open
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
 };
 
-// MPI without MPI_Init (MPI 4.0, ch. 11.3): the run begins with the first session and ends with the last one, unless MPI_Init
-// is called, too; then MPI_Finalize ends it.
+// MPI without MPI_Init (MPI 4.0, ch. 11.3): the run begins with the first session and ends with the last one, unless
+// MPI_Init is called, too; then MPI_Finalize ends it.
 struct Sessions {
   static constexpr std::uint32_t kKept = 16;
   std::uint32_t open = 0;
   MPI_Session kept[kKept]{};  // as many of them as fit
   std::uint32_t kept_count = 0;
   bool began_run = false;
-  bool over = false;           // the run ended with one
+  bool over = false;  // the run ended with one
   bool said_over = false;
-  bool world_model = false;    // MPI_Init was called
+  bool world_model = false;      // MPI_Init was called
   bool has_world_group = false;  // Run::world_group is made from `group_of`: no session ends before its groups
   MPI_Session group_of{};
-
 };
 
 // Why there is no capture although the user asked for it.
@@ -149,7 +148,8 @@ class SCOPED_CAPABILITY SharedLock {
   SharedLock& operator=(const SharedLock&) = delete;
 
  protected:
-  SharedLock(SpinMutex& mutex, bool held) noexcept ACQUIRE(mutex) NO_THREAD_SAFETY_ANALYSIS : mutex_(mutex), held_(held) {
+  SharedLock(SpinMutex& mutex, bool held) noexcept ACQUIRE(mutex) NO_THREAD_SAFETY_ANALYSIS : mutex_(mutex),
+                                                                                              held_(held) {
     if (held_) [[unlikely]]
       take();
   }
@@ -177,8 +177,7 @@ enum class ThreadState : std::uint8_t { kUnasked, kOn, kOff };
 extern thread_local constinit Thread* available_thread __attribute__((tls_model("initial-exec")));
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
-extern thread_local constinit Thread* own_thread
-    __attribute__((tls_model("initial-exec")));  // whenever it has one
+extern thread_local constinit Thread* own_thread __attribute__((tls_model("initial-exec")));  // whenever it has one
 
 // Nothing more is captured in this thread.
 inline bool capture_is_over() noexcept {
@@ -193,8 +192,8 @@ enum class Entry : std::uint8_t { kCall, kLocalCall };
 // stack pointer of the wrapper's caller.
 Thread* enter_thread(const std::byte* frame, Entry entry) noexcept;
 
-// A call without communication of a thread that has no ring: counted for the process, and told in the next ring that is made or,
-// at the end, in that of the thread that calls MPI_Finalize or MPI_Abort.
+// A call without communication of a thread that has no ring: counted for the process, and told in the next ring that is
+// made or, at the end, in that of the thread that calls MPI_Finalize or MPI_Abort.
 void count_without_ring(std::uint16_t function) noexcept;
 // REQUIRES: called on THREAD.
 void tell_calls_without_ring(Thread& thread) noexcept;
@@ -205,8 +204,8 @@ bool resume_left_call(Thread& thread, const std::byte* frame, Entry entry) noexc
 // Notes where the thread's own stack is. REQUIRES: called on that thread, `tid`.
 void note_stack(Thread& thread, pid_t tid) noexcept;
 
-// Asks MPI for MPI_COMM_WORLD, once, if it can be asked: a thread may be in MPI before the one that called MPI_Init is back from
-// there, and what it records needs the rank.
+// Asks MPI for MPI_COMM_WORLD, once, if it can be asked: a thread may be in MPI before the one that called MPI_Init is
+// back from there, and what it records needs the rank.
 void learn_world_if_initialised() noexcept;
 // The same of the session's processes; false: it does not say who they are.
 bool learn_world_of_session(MPI_Session session) noexcept;
@@ -226,8 +225,8 @@ void session_closes_uncaptured(MPI_Session session) noexcept;
 bool process_has_world_group() noexcept;
 // What MPI_Init found: called after it returned, capture on or off.
 void process_initialised(int thread_level) noexcept;
-// The run begins at process.init_leave_ticks: from here on every ring says whose it is, also those of threads that called
-// something before MPI_Init returned.
+// The run begins at process.init_leave_ticks: from here on every ring says whose it is, also those of threads that
+// called something before MPI_Init returned.
 void process_running() noexcept;
 void process_init_failed_to_capture() noexcept;
 // Whether MPI_Comm_spawn started this process: it is no rank of the step, and is not captured.

@@ -138,8 +138,8 @@ class Call {
 
   [[gnu::always_inline]] void begin_recording() noexcept {
     Thread* const thread = thread_;
-    thread->header->in_call.store(
-        ring::kInCall | static_cast<std::uint32_t>(function_) << ring::kWhereBits, std::memory_order_relaxed);
+    thread->header->in_call.store(ring::kInCall | static_cast<std::uint32_t>(function_) << ring::kWhereBits,
+                                  std::memory_order_relaxed);
     const std::uint64_t enter = ticks_now();
     thread->header->call_enter_ticks.store(enter, std::memory_order_relaxed);
     thread->ring.begin_call(enter, function_);
@@ -225,9 +225,7 @@ struct Requests {
 struct Types {
   const MPI_Datatype* c;
   const MPI_Fint* fortran;
-  MPI_Datatype operator[](std::uint32_t i) const noexcept {
-    return c != nullptr ? c[i] : c_type(&fortran[i]);
-  }
+  MPI_Datatype operator[](std::uint32_t i) const noexcept { return c != nullptr ? c[i] : c_type(&fortran[i]); }
 };
 struct Counts {
   const int* narrow;
@@ -355,8 +353,8 @@ void spawned(Call& call, MPI_Comm comm, NewComm intercomm) noexcept;
 
 void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
           MPI_Comm comm) noexcept;
-void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
-           MPI_Comm comm, MPI_Request request) noexcept;
+void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+           MPI_Request request) noexcept;
 void send_init(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
                MPI_Comm comm, MPI_Request request) noexcept;
 void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept;
@@ -365,10 +363,10 @@ void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int ta
 void recv_init(Call& call, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                MPI_Request request) noexcept;
 // Partitioned: a message of as many elements as all partitions have; `count` of them became ready.
-void psend_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int dest, int tag,
-                MPI_Comm comm, MPI_Request request) noexcept;
-void precv_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int source, int tag,
-                MPI_Comm comm, MPI_Request request) noexcept;
+void psend_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                MPI_Request request) noexcept;
+void precv_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                MPI_Request request) noexcept;
 void pready(Call& call, int count, MPI_Request request) noexcept;
 void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
               int recv_tag, MPI_Comm comm, const void* status) noexcept;
@@ -410,10 +408,10 @@ void scatterv(Call& call, Counts send_counts, MPI_Datatype send_type, const void
               MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
 void allgatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
                 MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype send_type,
-               Counts recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void alltoallw(Call& call, const void* send, Counts send_counts, Types send_types, Counts recv_counts,
-               Types recv_types, MPI_Comm comm, Made made) noexcept;
+void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype send_type, Counts recv_counts,
+               MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
+void alltoallw(Call& call, const void* send, Counts send_counts, Types send_types, Counts recv_counts, Types recv_types,
+               MPI_Comm comm, Made made) noexcept;
 void reduce_scatter(Call& call, const void* send, Counts recv_counts, MPI_Datatype type, MPI_Comm comm,
                     Made made) noexcept;
 void neighbor(Call& call, CollectiveOp op, std::int64_t send_count, MPI_Datatype send_type, std::int64_t recv_count,
@@ -422,8 +420,8 @@ void neighbor_allgatherv(Call& call, std::int64_t send_count, MPI_Datatype send_
                          MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
 void neighbor_alltoallv(Call& call, Counts send_counts, MPI_Datatype send_type, Counts recv_counts,
                         MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void neighbor_alltoallw(Call& call, Counts send_counts, Types send_types, Counts recv_counts,
-                        Types recv_types, MPI_Comm comm, Made made) noexcept;
+void neighbor_alltoallw(Call& call, Counts send_counts, Types send_types, Counts recv_counts, Types recv_types,
+                        MPI_Comm comm, Made made) noexcept;
 
 void comm_create(Call& call, How how, MPI_Comm parent, NewComm made_comm, int tag, Made made) noexcept;
 // MPI 4.0: of the members of a group, without a parent.
@@ -453,7 +451,8 @@ inline Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
   if (comm == library.comm_world) [[likely]]
     return process.world;
   Thread& thread = call.thread();
-  if (thread.last_comm.handle == comm && thread.last_comm.epoch == process.comm_epoch.load(std::memory_order_relaxed)) [[likely]]
+  if (thread.last_comm.handle == comm && thread.last_comm.epoch == process.comm_epoch.load(std::memory_order_relaxed))
+      [[likely]]
     return *thread.last_comm.communicator;
   return find_other_communicator(call, comm);
 }
@@ -482,8 +481,7 @@ void append_free(Call& call, const Communicator& comm) noexcept;
 // World ranks of a group's members into `out`; false: some are outside MPI_COMM_WORLD.
 bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept;
 // A kCollective record on `comm`; nullptr: lost.
-ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm,
-                                std::uint64_t bytes) noexcept;
+ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm, std::uint64_t bytes) noexcept;
 
 // Where the thread remembers the type's size.
 inline TypeSize& type_size_slot(Thread& thread, MPI_Datatype type) noexcept {
@@ -510,7 +508,8 @@ inline std::uint32_t new_request_id(Thread& thread) noexcept {
 inline bool is_seen(std::uint32_t id) noexcept {
   return id != 0 && (!process.mode.ever_counted || process.request_numbers.is_of_window(id));
 }
-// The number of a request of which the open window has no record, though it was made, or started, in a call that returned in it.
+// The number of a request of which the open window has no record, though it was made, or started, in a call that
+// returned in it.
 inline std::uint32_t unseen_request_id() noexcept {
   const std::uint32_t before = process.request_numbers.before_window();
   return before != 0 ? before : RequestNumbers::kAll - 1;
@@ -520,7 +519,7 @@ void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) n
 // The kStartRecv of a watched receive whose call was under way when the window opened. REQUIRES: the call is late.
 void post_in_window(Call& call, const RequestInfo& info) noexcept;
 struct Watched {
-  bool watched = false;  // and nothing says its place in a channel yet
+  bool watched = false;           // and nothing says its place in a channel yet
   std::uint32_t recorded_as = 0;  // its number in the records; is_seen says whether they have it
 };
 // A message that was matched became a request.

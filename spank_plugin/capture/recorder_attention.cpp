@@ -1,5 +1,5 @@
-// Recorder, attention part: the rarer ways of a call. It is timed, it is counted, it follows a long gap, or the mode changed.
-// See recorder.h, recorder_modes.h.
+// Recorder, attention part: the rarer ways of a call. It is timed, it is counted, it follows a long gap, or the mode
+// changed. See recorder.h, recorder_modes.h.
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 #include "spank_plugin/capture/recorder_modes.h"
@@ -66,8 +66,8 @@ bool Call::begin_otherwise() noexcept {
   }
   begin_recording();
   if (procedures_library() != nullptr) {
-    // What it leaves is the window's: nobody closes that or ends the capture meanwhile. Where somebody has, the call finds out
-    // when it returns.
+    // What it leaves is the window's: nobody closes that or ends the capture meanwhile. Where somebody has, the call
+    // finds out when it returns.
     const bool knows_mode = !thread.mode.shared || enter_when_unchanging(thread);
     if (knows_mode && procedures_library() != nullptr) {
       end_procedure_interval(thread, enter_, gap_, function_);
@@ -85,8 +85,7 @@ bool Call::begin_otherwise() noexcept {
 void Call::begin_timing() noexcept {
   Thread& thread = *thread_;
   const ring::PrimitiveCounter& primitive = counts() ? thread.header->counted : thread.header->recorded;
-  (counts() ? thread.cost.counted : thread.cost.recorded)
-      .advance(primitive.executions.load(std::memory_order_relaxed));
+  (counts() ? thread.cost.counted : thread.cost.recorded).advance(primitive.executions.load(std::memory_order_relaxed));
   if (counts()) look_at_counted_grant(thread);
   set_attention(thread);
   flags_ |= kTimed | kAttention;
@@ -100,7 +99,8 @@ void Call::forward_with_attention() noexcept {
 void Call::returned_with_attention() noexcept {
   if ((flags_ & kTimed) != 0) returned_ticks_ = ticks_now();
   Thread& thread = *thread_;
-  if (!thread.mode.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread)) return;
+  if (!thread.mode.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread))
+    return;
   catch_up(thread);
   flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread.mode.counting ? 0 : kLate));
 }
@@ -119,8 +119,8 @@ void note_sample(Sampler& sampler, ring::PrimitiveCounter& primitive, std::uint6
 void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
   if ((flags_ & kTimed) != 0) {
     const std::uint64_t end = ticks_now();
-    note_sample(counts() ? thread_->cost.counted : thread_->cost.recorded, primitive,
-                forward_ticks_ - begin_ticks_, end - returned_ticks_);
+    note_sample(counts() ? thread_->cost.counted : thread_->cost.recorded, primitive, forward_ticks_ - begin_ticks_,
+                end - returned_ticks_);
     update_estimate(*thread_);
   }
   begin_procedure_interval(counts() ? ticks_now() : thread_->last_leave);

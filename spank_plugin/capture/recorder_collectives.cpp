@@ -1,9 +1,9 @@
 // Recorder, collective part: what one rank sends to one peer (or the vector), as event/event.h defines
 // `bytes` and `values` for each operation. See recorder.h. Arguments that are significant at the root only
 // are read there only; MPI_IN_PLACE takes the size from the other side.
-#include "spank_plugin/capture/recorder.h"
-
 #include <cstring>
+
+#include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
 namespace {
@@ -23,8 +23,9 @@ Communicator* modelled(Call& call, MPI_Comm handle, Made made) noexcept {
 }
 
 // For MPI_Start; nullptr: no memory.
-[[gnu::cold]] PersistentCollective* keep_persistent(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes,
-                                      bool in_place, Made made, std::uint32_t values) noexcept {
+[[gnu::cold]] PersistentCollective* keep_persistent(Call& call, CollectiveOp op, Communicator& comm, int root,
+                                                    std::uint64_t bytes, bool in_place, Made made,
+                                                    std::uint32_t values) noexcept {
   RequestInfo info;
   info.kind = RequestKind::kCollective;
   info.persistent = true;
@@ -76,7 +77,8 @@ void fill(ring::Record& record, CollectiveOp op, const Communicator& comm, std::
   record.comm = comm.index;
   record.bytes = bytes;
   record.request = id;
-  record.flags = static_cast<std::uint8_t>(record.flags | (id != 0 ? kFlagHasRequest : 0) | (in_place ? kFlagInPlace : 0));
+  record.flags =
+      static_cast<std::uint8_t>(record.flags | (id != 0 ? kFlagHasRequest : 0) | (in_place ? kFlagInPlace : 0));
 }
 
 Body append(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes, bool in_place, Made made,
@@ -85,8 +87,7 @@ Body append(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint
     PersistentCollective* const kept = keep_persistent(call, op, comm, root, bytes, in_place, made, values);
     return kept != nullptr ? Body{kept->values(), &kept->bytes} : Body{};
   }
-  ring::Record* const record =
-      call.append(made.nonblocking ? EventKind::kIcollective : EventKind::kCollective, values);
+  ring::Record* const record = call.append(made.nonblocking ? EventKind::kIcollective : EventKind::kCollective, values);
   const std::uint32_t id = made.nonblocking ? keep_active(call, made) : 0;
   if (record == nullptr) return {};
   fill(*record, op, comm, root < 0 ? recorded_negative_rank(root) : root, bytes, in_place, id);
@@ -183,8 +184,7 @@ void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To
     ++destinations;
     sent += to(i);
   }
-  for (std::uint32_t i = 0; i < all->sources; ++i)
-    sources += all->ranks[all->destinations + i] != MPI_PROC_NULL;
+  for (std::uint32_t i = 0; i < all->sources; ++i) sources += all->ranks[all->destinations + i] != MPI_PROC_NULL;
   const Body body = append(call, op, *comm, 0, sent, false, made, 2 + 2 * destinations + 2 * sources);
   if (!body) return;
   std::uint64_t* values = body.values;
@@ -236,8 +236,7 @@ void reduce(Call& call, const void* send, const void* recv, std::int64_t count, 
   Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
-  append_plain(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE,
-         made);
+  append_plain(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE, made);
 }
 
 void reduce_all(Call& call, CollectiveOp op, const void* send, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
@@ -324,16 +323,16 @@ void allgatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datat
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
   const std::uint64_t element = type_bytes(call.thread(), recv_type);
-  const std::uint64_t own = in_place ? count_bytes(recv_counts[where->rank], element)
-                                     : message_bytes(call.thread(), send_count, send_type);
+  const std::uint64_t own =
+      in_place ? count_bytes(recv_counts[where->rank], element) : message_bytes(call.thread(), send_count, send_type);
   const std::uint32_t peers = where->peers();
   if (const Body body = append(call, CollectiveOp::kAllgatherv, *where, 0, own, in_place, made, peers)) {
     put_bytes(body.values, recv_counts, peers, element);
   }
 }
 
-void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype send_type,
-               Counts recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype send_type, Counts recv_counts,
+               MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
@@ -342,14 +341,14 @@ void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype se
   const Counts counts = in_place ? recv_counts : send_counts;
   const std::uint32_t peers = where->peers();
   if (const Body body = append(call, CollectiveOp::kAlltoallv, *where, 0, sum_bytes(counts, peers, send_element),
-                       in_place, made, 2 * peers)) {
+                               in_place, made, 2 * peers)) {
     put_bytes(body.values, counts, peers, send_element);
     put_bytes(body.values + peers, recv_counts, peers, recv_element);
   }
 }
 
-void alltoallw(Call& call, const void* send, Counts send_counts, Types send_types, Counts recv_counts,
-               Types recv_types, MPI_Comm comm, Made made) noexcept {
+void alltoallw(Call& call, const void* send, Counts send_counts, Types send_types, Counts recv_counts, Types recv_types,
+               MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
@@ -375,7 +374,7 @@ void reduce_scatter(Call& call, const void* send, Counts recv_counts, MPI_Dataty
   const std::uint64_t element = type_bytes(call.thread(), type);
   const std::uint32_t n = where->size;  // an intercommunicator too: the counts are those of the own group
   if (const Body body = append(call, CollectiveOp::kReduceScatter, *where, 0, sum_bytes(recv_counts, n, element),
-                       send == MPI_IN_PLACE, made, n)) {
+                               send == MPI_IN_PLACE, made, n)) {
     put_bytes(body.values, recv_counts, n, element);
   }
 }
@@ -385,8 +384,7 @@ void neighbor(Call& call, CollectiveOp op, std::int64_t send_count, MPI_Datatype
   const std::uint64_t sent = message_bytes(call.thread(), send_count, send_type);
   const std::uint64_t received = message_bytes(call.thread(), recv_count, recv_type);
   append_neighbor(
-      call, op, comm, made, [sent](std::uint32_t) { return sent; },
-      [received](std::uint32_t) { return received; });
+      call, op, comm, made, [sent](std::uint32_t) { return sent; }, [received](std::uint32_t) { return received; });
 }
 
 void neighbor_allgatherv(Call& call, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
@@ -407,8 +405,8 @@ void neighbor_alltoallv(Call& call, Counts send_counts, MPI_Datatype send_type, 
       [&](std::uint32_t i) { return message_bytes(thread, recv_counts[i], recv_type); });
 }
 
-void neighbor_alltoallw(Call& call, Counts send_counts, Types send_types, Counts recv_counts,
-                        Types recv_types, MPI_Comm comm, Made made) noexcept {
+void neighbor_alltoallw(Call& call, Counts send_counts, Types send_types, Counts recv_counts, Types recv_types,
+                        MPI_Comm comm, Made made) noexcept {
   Thread& thread = call.thread();
   append_neighbor(
       call, CollectiveOp::kNeighborAlltoallw, comm, made,

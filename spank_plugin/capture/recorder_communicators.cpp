@@ -1,9 +1,9 @@
 // Recorder, communicator part: creation and freeing of communicators, their numbers, members and definitions.
 // See recorder.h and docs/capture.md, "Communicators".
+#include <new>
+
 #include "spank_plugin/capture/communicator_uid.h"
 #include "spank_plugin/capture/recorder.h"
-
-#include <new>
 
 namespace lbf::capture {
 namespace {
@@ -52,7 +52,8 @@ void recycle(Communicator* comm) noexcept REQUIRES(process.table_lock) {
   process.pool.give_back(comm, sizeof(Communicator));
 }
 
-// Of the communicators that are freed those that no request refers to; a look at the oldest few, because some may stay for long.
+// Of the communicators that are freed those that no request refers to; a look at the oldest few, because some may stay
+// for long.
 void recycle_unreferenced() noexcept REQUIRES(process.table_lock) {
   constexpr int kLooks = 8;
   for (int i = 0; i < kLooks && process.communicators.first_freed != nullptr; ++i) {
@@ -64,7 +65,8 @@ void recycle_unreferenced() noexcept REQUIRES(process.table_lock) {
       recycle(comm);
       continue;
     }
-    (process.communicators.last_freed != nullptr ? process.communicators.last_freed->next_freed : process.communicators.first_freed) = comm;
+    (process.communicators.last_freed != nullptr ? process.communicators.last_freed->next_freed
+                                                 : process.communicators.first_freed) = comm;
     process.communicators.last_freed = comm;
   }
 }
@@ -171,8 +173,8 @@ Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members
     comm->world_ranks = static_cast<std::int32_t*>(process.pool.take(members_bytes(*comm)));
     known = comm->world_ranks != nullptr;
     for (std::uint32_t i = 0; known && i < comm->size + comm->remote_size; ++i) {
-      comm->world_ranks[i] = same_members_as->world_ranks != nullptr ? same_members_as->world_ranks[i]
-                                                                     : static_cast<std::int32_t>(i);
+      comm->world_ranks[i] =
+          same_members_as->world_ranks != nullptr ? same_members_as->world_ranks[i] : static_cast<std::int32_t>(i);
     }
   } else {
     known = learn_members(call.thread(), handle, *comm);
@@ -200,7 +202,8 @@ Communicator& find_self() noexcept {
   return self;
 }
 
-// Collective over a group only, a parent's other members do not take part: the synchronisation is on the new communicator.
+// Collective over a group only, a parent's other members do not take part: the synchronisation is on the new
+// communicator.
 void create_over_group(Call& call, MPI_Comm handle, std::uint64_t key, How how) noexcept {
   if (handle == library.comm_null || handle == MPI_Comm{}) return;
   Communicator* const comm = make(call, handle, nullptr);
@@ -253,8 +256,7 @@ bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::
   if (own == nullptr) return false;
   for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
   if (!process_has_world_group()) return false;
-  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.run.world_group, out) !=
-      MPI_SUCCESS) {
+  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.run.world_group, out) != MPI_SUCCESS) {
     return false;
   }
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -282,13 +284,13 @@ void free_communicator(std::uint64_t key, Communicator& comm) noexcept {
   Communicator** const slot = process.communicators.handles.find(key);
   if (slot != nullptr && *slot == &comm) process.communicators.handles.erase(key);
   process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
-  (process.communicators.last_freed != nullptr ? process.communicators.last_freed->next_freed : process.communicators.first_freed) = &comm;
+  (process.communicators.last_freed != nullptr ? process.communicators.last_freed->next_freed
+                                               : process.communicators.first_freed) = &comm;
   process.communicators.last_freed = &comm;
   recycle_unreferenced();
 }
 
-ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm,
-                                std::uint64_t bytes) noexcept {
+ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm, std::uint64_t bytes) noexcept {
   if (call.counts()) {
     count_on(call, comm, collectives(comm));
     return nullptr;

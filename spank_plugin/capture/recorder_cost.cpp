@@ -1,11 +1,12 @@
-// Recorder, cost part: what a recorded and a counted call take with everything in the cache (C_obs_ideal; Hollingsworth &
-// Miller, Sec. 3.2), and what of it the samples do not see (sampling.h). See recorder.h; docs/capture.md, "Cost sampling".
+// Recorder, cost part: what a recorded and a counted call take with everything in the cache (C_obs_ideal; Hollingsworth
+// & Miller, Sec. 3.2), and what of it the samples do not see (sampling.h). See recorder.h; docs/capture.md, "Cost
+// sampling".
 //
 // Place in the event's way: when a thread's ring is made (thread_ring.cpp), before its first event.
-#include "spank_plugin/capture/recorder.h"
-
 #include <algorithm>
 #include <initializer_list>
+
+#include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
 namespace {
@@ -23,7 +24,9 @@ using SendFunction = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm)
 }
 constinit SendFunction next_send = no_send;
 
-SendFunction next_function() noexcept { return __atomic_load_n(&next_send, __ATOMIC_RELAXED); }
+SendFunction next_function() noexcept {
+  return __atomic_load_n(&next_send, __ATOMIC_RELAXED);
+}
 
 // As the wrappers of MPI_Send are made (generate_wrappers.py), but that nothing is behind them where they do not begin.
 constexpr int kDidNotBegin = -1;
@@ -80,7 +83,8 @@ std::uint64_t per_call_256(std::uint64_t batch, std::uint64_t without) noexcept 
   return batch > without ? (batch - without) * 256 / kCalls : 0;
 }
 
-// How much of a counted call its samples miss where nothing has to come into the cache. They are not trusted to tell less.
+// How much of a counted call its samples miss where nothing has to come into the cache. They are not trusted to tell
+// less.
 CountedIdeal measure_counted(Thread& thread, SendFunction send, std::uint64_t without) noexcept {
   ring::Header& header = *thread.header;
   CountedIdeal ideal;
@@ -141,8 +145,8 @@ void measure_ideal(Thread& thread) noexcept {
   thread.ring.attach(&header, data, header.capacity_bytes);
   for (std::atomic<std::uint64_t>* counter :
        {&header.head, &header.lost_records, &header.recorded.executions, &header.counted.executions,
-        &header.counted.sampled, &header.counted.sampled_ticks, &header.capture_ticks_estimate, &header.unread_gap_ticks,
-        &header.call_enter_ticks, &header.calls[0].count, &header.calls[0].ticks}) {
+        &header.counted.sampled, &header.counted.sampled_ticks, &header.capture_ticks_estimate,
+        &header.unread_gap_ticks, &header.call_enter_ticks, &header.calls[0].count, &header.calls[0].ticks}) {
     counter->store(0, std::memory_order_relaxed);
   }
   header.in_call.store(ring::kWhereUnknown, std::memory_order_relaxed);

@@ -4,13 +4,13 @@
 // The relay says in each ring's control word what it wants; a thread looks at its own when a call begins. The
 // mode is one for the process: the thread that notices changes it for all. It holds the StartLock, and waits
 // only for threads that are inside the recorder, never for one that is inside MPI.
-#include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_modes.h"
 
 #include <algorithm>
 
 #include "spank_plugin/capture/all_threads_barrier.h"
 #include "spank_plugin/capture/procedure_times.h"
-#include "spank_plugin/capture/recorder_modes.h"
+#include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
 namespace {
@@ -61,8 +61,8 @@ class ModeChange {
   bool shared_;
 };
 
-// What the rank may do before its relay has spoken, of one of the two primitives: in all, by threads that ended, a thread's
-// part of it as it set it itself.
+// What the rank may do before its relay has spoken, of one of the two primitives: in all, by threads that ended, a
+// thread's part of it as it set it itself.
 struct FirstGrant {
   std::uint64_t all;
   std::uint64_t used_before;
@@ -71,7 +71,8 @@ struct FirstGrant {
   ring::PrimitiveCounter ring::Header::*primitive;
 };
 
-// A thread that has used up its part takes half of what all of them have left. false: the relay has spoken, or nothing is left.
+// A thread that has used up its part takes half of what all of them have left. false: the relay has spoken, or nothing
+// is left.
 bool take_more(Thread& self, const FirstGrant& first) noexcept REQUIRES(process.start_lock) {
   std::atomic<std::uint64_t>& grant = self.header->*first.grant;
   if (grant.load(std::memory_order_relaxed) != self.own_grants.*first.own) return false;
@@ -86,8 +87,8 @@ bool take_more(Thread& self, const FirstGrant& first) noexcept REQUIRES(process.
 }
 
 bool records_on(Thread& self) noexcept REQUIRES(process.start_lock) {
-  return take_more(self, {process.settings.first_grant, process.ended.recorded_calls, &OwnGrants::recorded, &ring::Header::grant,
-                          &ring::Header::recorded});
+  return take_more(self, {process.settings.first_grant, process.ended.recorded_calls, &OwnGrants::recorded,
+                          &ring::Header::grant, &ring::Header::recorded});
 }
 
 bool counts_on(Thread& self) noexcept REQUIRES(process.start_lock) {
@@ -139,8 +140,9 @@ void forget_placed_receives() noexcept {
   });
 }
 
-// Requests of the window that closes which were cancelled and are not over: whether their messages are taken back nobody will see, but
-// of those that are watched. A look at the whole table, where anything was cancelled in the window.
+// Requests of the window that closes which were cancelled and are not over: whether their messages are taken back
+// nobody will see, but of those that are watched. A look at the whole table, where anything was cancelled in the
+// window.
 std::uint64_t count_cancelled() noexcept {
   if (!process.mode.any_cancelled.exchange(false, std::memory_order_relaxed)) return 0;
   std::uint64_t count = 0;
@@ -256,7 +258,8 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   if (!mode.counting) close_window(self, function);
   mode.uncounted.store(0, std::memory_order_relaxed);
   self.ring.use_kept_back();
-  write_skipped(self.ring, {0, kAnyRank, kAnyTag, SkippedSide::kEverything}, 1, mode.close_ticks, function, Room::kOrLost);
+  write_skipped(self.ring, {0, kAnyRank, kAnyTag, SkippedSide::kEverything}, 1, mode.close_ticks, function,
+                Room::kOrLost);
   say_last_of_procedures(self, ProceduresEnd::kCapture);
   mode.off.store(true, std::memory_order_release);
   stop_procedures();
@@ -273,7 +276,8 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
 
 // Its ring is older than the run: its gaps are judged from there on, or from the call that it got in before.
 void begin_in_run(Thread& self) noexcept {
-  if (process.shared.load(std::memory_order_relaxed) && !self.mode.shared) {  // its ring was named while MPI_Init was ending
+  if (process.shared.load(std::memory_order_relaxed) &&
+      !self.mode.shared) {  // its ring was named while MPI_Init was ending
     self.mode.shared = self.mode.attentive = true;
     use_shared_ideal(self);
   }
@@ -329,7 +333,8 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   if (self.cpu_threshold == kNever) begin_in_run(self);
   // With one thread in MPI at a time nobody changes the mode now; but a thread that ends may have the lock.
   if (!self.mode.shared) catch_up(self);
-  if (!process.start_lock.try_lock()) return true;  // another thread starts, ends or changes the mode: the next call looks again
+  if (!process.start_lock.try_lock())
+    return true;  // another thread starts, ends or changes the mode: the next call looks again
   const StartLock lock(StartLock::kAdopt);
   catch_up(self);
   const Control control = read_control(*self.header);
@@ -341,8 +346,7 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     return false;
   }
   const bool opens = control.order == ring::CaptureOrder::kOpen && control.window > mode.window;
-  const bool closes =
-      opens || (control.order == ring::CaptureOrder::kCounting && control.window >= mode.window);
+  const bool closes = opens || (control.order == ring::CaptureOrder::kCounting && control.window >= mode.window);
   if (!mode.counting && (closes || (is_used_up(*self.header) && !records_on(self)) || is_nearly_full(self))) {
     const ModeChange change(self);
     close_window(self, function);
@@ -354,7 +358,8 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
       again = !open_window(self, control.window, function);
     }
     // To disturb all threads takes its time, too.
-    if (again && self.mode.shared && ticks_now() >= process.next_try_ticks) process.next_try_ticks = ticks_now() + tick_clock.cpu_threshold;
+    if (again && self.mode.shared && ticks_now() >= process.next_try_ticks)
+      process.next_try_ticks = ticks_now() + tick_clock.cpu_threshold;
   }
   self.attention.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
   set_attention(self);

@@ -60,8 +60,8 @@ bool attend(Thread& self, std::uint16_t function) noexcept;
 // Without room for a record: it is lost as any, or nothing happens.
 enum class Room { kOrLost, kOrNothing };
 // COUNT messages or collectives at END that have no records. false: the record is not in the ring.
-bool write_skipped(RingWriter& ring, const ChannelEnd& end, std::uint64_t count, std::uint64_t at, std::uint16_t function,
-                   Room room) noexcept;
+bool write_skipped(RingWriter& ring, const ChannelEnd& end, std::uint64_t count, std::uint64_t at,
+                   std::uint16_t function, Room room) noexcept;
 // What was counted into the ring, as having no time, as far as there is room. false: not all.
 bool write_counts_of(ChannelCounts& counts, RingWriter& ring, std::uint16_t function) noexcept;
 

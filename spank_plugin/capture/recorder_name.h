@@ -1,6 +1,7 @@
 // Which recorder an MPI library needs, by what it says of itself.
 //
-// Place in the event's way: inside *capture*, before the first event (dispatch.cpp). docs/capture.md, "Library families".
+// Place in the event's way: inside *capture*, before the first event (dispatch.cpp). docs/capture.md, "Library
+// families".
 #pragma once
 
 #include <string.h>
@@ -12,15 +13,13 @@ struct Family {
   const char* major;     // then this
   const char* recorder;  // file name, beside the preload
 };
-// The version strings: ompi/mpi/c/get_library_version.c of v4.1.4, v5.0.7 and v6.0.0rc2; src/mpi/misc of MPICH v4.0.2, with a
-// tab before the number, and of v4.2.1, with spaces. Each digit that is listed is one whose handles and status the
-// recorder was compared with in the library's mpi.h and has run with: a release that nobody tried is none of them, since
-// a handle or a status that is laid out differently would be misread without a word.
+// The version strings: ompi/mpi/c/get_library_version.c of v4.1.4, v5.0.7 and v6.0.0rc2; src/mpi/misc of MPICH v4.0.2,
+// with a tab before the number, and of v4.2.1, with spaces. Each digit that is listed is one whose handles and status
+// the recorder was compared with in the library's mpi.h and has run with: a release that nobody tried is none of them,
+// since a handle or a status that is laid out differently would be misread without a word.
 inline constexpr Family kFamilies[] = {
-    {"Open MPI v", "4.", "liblbf_capture_ompi.so"},
-    {"Open MPI v", "5.", "liblbf_capture_ompi.so"},
-    {"Open MPI v", "6.", "liblbf_capture_ompi.so"},
-    {"MPICH Version:", "4.", "liblbf_capture_mpich.so"},
+    {"Open MPI v", "4.", "liblbf_capture_ompi.so"},      {"Open MPI v", "5.", "liblbf_capture_ompi.so"},
+    {"Open MPI v", "6.", "liblbf_capture_ompi.so"},      {"MPICH Version:", "4.", "liblbf_capture_mpich.so"},
     {"MPICH Version:", "5.", "liblbf_capture_mpich.so"},
 };
 

@@ -59,8 +59,8 @@ bool is_sentinel(const void* const (&sentinels)[4], const void* p) noexcept {
 [[gnu::always_inline]] inline RingWriter::Fields message(const Communicator& comm, int peer, int tag,
                                                          std::uint64_t bytes, std::uint8_t flags,
                                                          std::uint32_t request) noexcept {
-  return {comm.peer_world_rank(peer), tag, comm.index, request, bytes,
-          static_cast<std::uint8_t>(flags | kFlagHasRequest)};
+  return {
+      comm.peer_world_rank(peer), tag, comm.index, request, bytes, static_cast<std::uint8_t>(flags | kFlagHasRequest)};
 }
 
 [[gnu::always_inline]] inline RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag,
@@ -139,8 +139,8 @@ void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype 
   call.append(EventKind::kSend, message(where, dest, tag, message_bytes(call.thread(), count, type), mode_flags));
 }
 
-void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
-           MPI_Comm comm, MPI_Request request) noexcept {
+void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+           MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return call.counts() ? void() : keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
@@ -157,8 +157,7 @@ void send_init(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Data
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
-  RequestInfo info =
-      request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
+  RequestInfo info = request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
   info.set_mode(mode_flags);
   info.persistent = true;
   info.active = false;
@@ -171,9 +170,8 @@ void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) no
   if (where.foreign) return unmodelled(call);
   const StatusView got = view_status(status);
   if (call.counts()) [[unlikely]] {
-    return wildcards(source, tag) == 0
-               ? count_named(call, where, receives(where, source, tag), comm, source, tag)
-               : count_on(call, where, receives(where, got.source, got.tag));
+    return wildcards(source, tag) == 0 ? count_named(call, where, receives(where, source, tag), comm, source, tag)
+                                       : count_on(call, where, receives(where, got.source, got.tag));
   }
   call.append(EventKind::kRecv, message(where, got.source, got.tag, got.bytes, wildcards(source, tag)));
 }
@@ -219,8 +217,7 @@ void recv_init(Call& call, std::int64_t count, MPI_Datatype type, int source, in
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
-  RequestInfo info =
-      request_info(RequestKind::kRecv, where, source, tag, message_bytes(call.thread(), count, type));
+  RequestInfo info = request_info(RequestKind::kRecv, where, source, tag, message_bytes(call.thread(), count, type));
   info.persistent = true;
   info.active = false;
   keep_request(call, request, info);
@@ -245,8 +242,8 @@ void keep_partitioned(Call& call, RequestInfo info, int partitions, MPI_Request 
 
 }  // namespace
 
-void psend_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int dest, int tag,
-                MPI_Comm comm, MPI_Request request) noexcept {
+void psend_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
@@ -254,8 +251,8 @@ void psend_init(Call& call, int partitions, std::int64_t count, MPI_Datatype typ
   keep_partitioned(call, request_info(RequestKind::kSend, where, dest, tag, bytes), partitions, request);
 }
 
-void precv_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int source, int tag,
-                MPI_Comm comm, MPI_Request request) noexcept {
+void precv_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                MPI_Request request) noexcept {
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
@@ -332,7 +329,8 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
   keep(call.thread(), key_of(message), info);
 }
 
-// The library may have given the message's handle to another thread's probe meanwhile: what it stood for was looked up before.
+// The library may have given the message's handle to another thread's probe meanwhile: what it stood for was looked up
+// before.
 void mrecv(Call& call, const void* status) noexcept {
   if (call.snapshot_count == 0) return;
   const RequestTable::Entry& entry = call.snapshot[0];

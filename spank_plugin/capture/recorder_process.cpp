@@ -1,8 +1,7 @@
 // Recorder, process part: how a call's time is accounted, MPI_Init, MPI_Finalize, MPI_Abort, MPI_Pcontrol,
 // and calls that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
-#include "spank_plugin/capture/recorder.h"
-
 #include "spank_plugin/capture/procedure_times.h"
+#include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
 
@@ -111,8 +110,8 @@ void initialised(Call& call) noexcept {
   begin_run(call, thread_level, begin_cpu_ns);
 }
 
-// Ranks are numbered by the processes that every session knows. One that another thread opened meanwhile waits until the run
-// has begun.
+// Ranks are numbered by the processes that every session knows. One that another thread opened meanwhile waits until
+// the run has begun.
 void session_begun(Call& call, MPI_Session session) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   if (process_opens_session(session)) {

@@ -22,12 +22,17 @@ void retire(Thread& thread, const RequestTable::Entry& entry) noexcept {
 
 [[gnu::always_inline]] inline RingWriter::Fields end_of(const RequestInfo& info, const StatusView& got,
                                                         std::uint32_t id) noexcept {
-  return {info.comm->peer_world_rank(got.source), got.tag, info.comm->index, id, got.bytes,
+  return {info.comm->peer_world_rank(got.source),
+          got.tag,
+          info.comm->index,
+          id,
+          got.bytes,
           static_cast<std::uint8_t>(kFlagHasRequest | wildcards(info.peer, info.tag))};
 }
 
 // What most are: a send or a receive of the window that is open, to be told by its record alone. false: complete().
-[[gnu::always_inline]] inline bool complete_plain(Call& call, const RequestTable::Entry& entry, const void* status) noexcept {
+[[gnu::always_inline]] inline bool complete_plain(Call& call, const RequestTable::Entry& entry,
+                                                  const void* status) noexcept {
   const RequestInfo& info = entry.info;
   if (info.persistent || !info.active || info.cancelled || info.exact || info.partitioned || info.watch != 0)
     return false;
@@ -81,8 +86,8 @@ bool complete_otherwise(Call& call, const RequestTable::Entry& entry, const void
     return true;
   }
   if (!info.active) return true;
-  const bool cancelled = status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) &&
-                         view_status(status).cancelled;
+  const bool cancelled =
+      status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) && view_status(status).cancelled;
   if (info.kind == RequestKind::kNothing) {
   } else if (info.kind == RequestKind::kRecv && !cancelled && status != nullptr) {
     StatusView got = view_status(status);
@@ -316,8 +321,7 @@ void completed_one(Call& call, bool flag, const void* status) noexcept {
 
 void completed_any(Call& call, bool flag, int index, const void* status) noexcept {
   if (!flag) return call.failed_poll();
-  if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count)
-    return;  // MPI_UNDEFINED: all null
+  if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count) return;  // MPI_UNDEFINED: all null
   if (!complete(call, call.snapshot[index], status)) unmodelled(call);
   finish_unseen(call);
 }
@@ -393,7 +397,8 @@ void cancel(Call& call, MPI_Request request) noexcept {
       process.requests.change(entry, [](RequestState& state) { state.cancelled = true; })) {
     process.mode.any_cancelled.store(true, std::memory_order_relaxed);
     const TableLock lock;
-    can_be_told = process.watched.find(entry.info.watch, entry.info.id) != nullptr || (!call.counts() && is_seen(entry.info.id));
+    can_be_told =
+        process.watched.find(entry.info.watch, entry.info.id) != nullptr || (!call.counts() && is_seen(entry.info.id));
   }
   if (!can_be_told && (call.counts() || process.mode.ever_counted)) call.lose_count(1);
 }

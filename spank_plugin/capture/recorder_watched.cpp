@@ -30,7 +30,11 @@ Watched take_watched(const RequestInfo& info) noexcept {
 
 void post_in_window(Call& call, const RequestInfo& info) noexcept {
   call.begin_side();
-  RingWriter::Fields fields{info.comm->peer_world_rank(info.peer), info.tag, info.comm->index, info.id, info.bytes,
+  RingWriter::Fields fields{info.comm->peer_world_rank(info.peer),
+                            info.tag,
+                            info.comm->index,
+                            info.id,
+                            info.bytes,
                             static_cast<std::uint8_t>(kFlagHasRequest | wildcards(info.peer, info.tag))};
   call.thread().ring.append(EventKind::kStartRecv, fields);
   call.end_side();
@@ -50,7 +54,9 @@ bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, in
 }
 
 // Without the lock: it is one word.
-bool nothing_waits() noexcept NO_THREAD_SAFETY_ANALYSIS { return process.watched.waiting() == 0; }
+bool nothing_waits() noexcept NO_THREAD_SAFETY_ANALYSIS {
+  return process.watched.waiting() == 0;
+}
 
 }  // namespace
 

@@ -34,9 +34,9 @@ void append_messages(Call& call, EventKind kind, EpochTag tag, const Communicato
                      const std::int32_t* world_ranks, std::uint32_t count) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     if (call.counts()) {
-      count_on(call, window,
-               {window.index, world_ranks[i], tag,
-                kind == EventKind::kSend ? SkippedSide::kSends : SkippedSide::kReceives});
+      count_on(
+          call, window,
+          {window.index, world_ranks[i], tag, kind == EventKind::kSend ? SkippedSide::kSends : SkippedSide::kReceives});
       continue;
     }
     ring::Record* const record = call.append(kind);
@@ -127,8 +127,7 @@ void win_wait(Call& call, bool flag, MPI_Win win) noexcept {
   if (!flag) return call.failed_poll();
   Communicator* const window = modelled(call, win);
   if (window == nullptr) return;
-  append_messages(call, EventKind::kRecv, kCompleteTag, *window, window->epoch_ranks + window->size,
-                  window->posted);
+  append_messages(call, EventKind::kRecv, kCompleteTag, *window, window->epoch_ranks + window->size, window->posted);
   window->posted = 0;
 }
 

@@ -1,10 +1,10 @@
 // The numbers of requests in the records, and which of them are of the window that is open.
 //
 // Place in the event's way: inside *capture* (recorder.h). A rank's requests are numbered as they begin, from
-// 1 to ring::kFirstRelayRequest - 1 and round again; each thread takes some at a time, so that threads which are in MPI at
-// once do not wait for each other. Those of a window are told from those before it by their
-// distance to the last one before it; in a window of very many requests that one is pulled along, kReach
-// behind at most: what is older than that counts as from before the window. noexcept, no lock.
+// 1 to ring::kFirstRelayRequest - 1 and round again; each thread takes some at a time, so that threads which are in MPI
+// at once do not wait for each other. Those of a window are told from those before it by their distance to the last one
+// before it; in a window of very many requests that one is pulled along, kReach behind at most: what is older than that
+// counts as from before the window. noexcept, no lock.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,8 @@ class RequestNumbers {
 
  private:
   [[gnu::noinline]] void take_more(Taken& own, bool shared) noexcept {
-    const std::uint32_t before = shared ? last_.fetch_add(kTaken, std::memory_order_relaxed) : last_.load(std::memory_order_relaxed);
+    const std::uint32_t before =
+        shared ? last_.fetch_add(kTaken, std::memory_order_relaxed) : last_.load(std::memory_order_relaxed);
     if (!shared) last_.store(before + kTaken, std::memory_order_relaxed);
     own.next = (before + 1) & (kAll - 1);
     own.left = kTaken;

@@ -1,11 +1,11 @@
 // RequestTable: what the capture knows of each request and of each matched message, by its handle.
 //
 // Place in the event's way: inside *capture*; what begins a request puts it here, what completes it finds it here. Open
-// addressing over mapped pages, of fixed capacity: a handle's place is one of the kLooks behind its home. MPI libraries use
-// their handles again and again, so a handle keeps its place when its request is over; where no place is free any more, it is
-// given to another handle. Threads that are in MPI at once (share()) need no lock: a request's state is one word, which is
-// changed from what it was known to be; who writes the rest has claimed the word before. So they wait for each other
-// only where they have the same handle at the same moment. noexcept, no heap.
+// addressing over mapped pages, of fixed capacity: a handle's place is one of the kLooks behind its home. MPI libraries
+// use their handles again and again, so a handle keeps its place when its request is over; where no place is free any
+// more, it is given to another handle. Threads that are in MPI at once (share()) need no lock: a request's state is one
+// word, which is changed from what it was known to be; who writes the rest has claimed the word before. So they wait
+// for each other only where they have the same handle at the same moment. noexcept, no heap.
 #pragma once
 
 #include <sched.h>
@@ -117,8 +117,8 @@ class RequestTable {
     return !is_over(state);
   }
 
-  // INFO under HANDLE from here on. What was there and was not over, because it completed while nobody looked, is given to
-  // replaced(const RequestInfo&). false: all places that it could have are of requests that are not over.
+  // INFO under HANDLE from here on. What was there and was not over, because it completed while nobody looked, is given
+  // to replaced(const RequestInfo&). false: all places that it could have are of requests that are not over.
   template <class Replaced>
   [[gnu::always_inline]] bool put(Handle handle, const RequestInfo& info, Replaced replaced) noexcept {
     if (shared()) [[unlikely]]
@@ -144,8 +144,8 @@ class RequestTable {
     return true;
   }
 
-  // The state becomes what change(RequestState&) makes of it, which may be called several times. false: the request is not the
-  // one that ENTRY has (any more), or is over.
+  // The state becomes what change(RequestState&) makes of it, which may be called several times. false: the request is
+  // not the one that ENTRY has (any more), or is over.
   template <class Change>
   [[gnu::always_inline]] bool change(const Entry& entry, Change change) noexcept {
     Place* place = entry.place;
@@ -167,18 +167,20 @@ class RequestTable {
         place->words[kState].store(word_of(state), std::memory_order_relaxed);
         return true;
       }
-      if (place->words[kState].compare_exchange_strong(word, word_of(state), std::memory_order_acq_rel, std::memory_order_acquire))
+      if (place->words[kState].compare_exchange_strong(word, word_of(state), std::memory_order_acq_rel,
+                                                       std::memory_order_acquire))
         return true;
     }
   }
 
-  // The request of ENTRY is over. false: it was already, or its handle is another one's by now. Who gets true gives back what
-  // entry.info has.
+  // The request of ENTRY is over. false: it was already, or its handle is another one's by now. Who gets true gives
+  // back what entry.info has.
   [[gnu::always_inline]] bool end(const Entry& entry) noexcept {
     return change(entry, [](RequestState& state) { state.kind = RequestKind::kUnknown; });
   }
 
-  // visit(const RequestInfo&) of all that are not over, in no order, with the locks that the caller holds. REQUIRES: no other thread changes the table.
+  // visit(const RequestInfo&) of all that are not over, in no order, with the locks that the caller holds. REQUIRES: no
+  // other thread changes the table.
   template <class Visit>
   void for_each(Visit visit) noexcept NO_THREAD_SAFETY_ANALYSIS {
     for (std::size_t i = 0; i <= mask_; ++i) {
@@ -250,7 +252,8 @@ class RequestTable {
     std::size_t i = home(handle);
     for (int looks = 0; looks < kLooks; ++looks, i = (i + 1) & mask_) {
       Handle here = places_[i].handle.load(std::memory_order_relaxed);
-      if (here == 0 && places_[i].handle.compare_exchange_strong(here, handle, std::memory_order_relaxed)) return &places_[i];
+      if (here == 0 && places_[i].handle.compare_exchange_strong(here, handle, std::memory_order_relaxed))
+        return &places_[i];
       if (here == handle) return &places_[i];
     }
     for (int looks = 0; looks < kLooks; ++looks, i = (i - 1) & mask_) {
@@ -266,9 +269,11 @@ class RequestTable {
     return nullptr;
   }
 
-  // The caller alone may write the place, which was in STATE. false: another thread has it, or it is another handle's by now.
+  // The caller alone may write the place, which was in STATE. false: another thread has it, or it is another handle's
+  // by now.
   [[gnu::always_inline]] static bool claim(Place& place, Handle handle, std::uint64_t& state) noexcept {
-    if (state == kClaimed || !place.words[kState].compare_exchange_strong(state, kClaimed, std::memory_order_acq_rel)) return false;
+    if (state == kClaimed || !place.words[kState].compare_exchange_strong(state, kClaimed, std::memory_order_acq_rel))
+      return false;
     if (place.handle.load(std::memory_order_relaxed) != handle) {
       place.words[kState].store(state, std::memory_order_release);
       return false;

@@ -28,8 +28,8 @@ inline constexpr std::size_t kMaxProcedureListBytes = 4096;
 enum class ProcessState : std::uint32_t {
   kStarting = 0,  // mapped, MPI_Init not done: `rank` is not valid yet
   kRunning = 1,
-  kFinalized = 2,  // the kExit record is in the ring
-  kAborted = 3,    // MPI_Abort was called
+  kFinalized = 2,        // the kExit record is in the ring
+  kAborted = 3,          // MPI_Abort was called
   kBetweenSessions = 4,  // no MPI session is open, and none has had a communicator: the process may just end
 };
 
@@ -49,13 +49,13 @@ inline constexpr std::uint64_t kFirstCountedPerRecorded = 75;
 // by the producer alone, relaxed. Ticks are of the clock_source.
 struct PrimitiveCounter {
   std::atomic<std::uint64_t> executions;
-  std::atomic<std::uint64_t> sampled;        // of these, timed
-  std::atomic<std::uint64_t> sampled_ticks;  // what the timed ones took together, without the timing itself
+  std::atomic<std::uint64_t> sampled;          // of these, timed
+  std::atomic<std::uint64_t> sampled_ticks;    // what the timed ones took together, without the timing itself
   std::atomic<std::uint64_t> ideal_ticks_256;  // one execution with everything in the cache, in 1/256 ticks
 };
 
-// What measuring procedures costs this thread, and those that have no ring as far as it charged them (docs/procedures.md). Written by
-// the producer alone, relaxed; 0 where none are measured.
+// What measuring procedures costs this thread, and those that have no ring as far as it charged them
+// (docs/procedures.md). Written by the producer alone, relaxed; 0 where none are measured.
 struct ProcedureUse {
   std::atomic<std::uint64_t> calls;           // of measured procedures, as far as MPI calls have told
   std::atomic<std::uint64_t> call_ticks_256;  // one of them, in 1/256 ticks
@@ -101,8 +101,8 @@ struct Header {
   char executable[256];                         // /proc/self/exe, cut, zero-terminated
   char library[128];                            // MPI_Get_library_version, first line
   char host[64];
-  alignas(64) std::atomic<std::uint64_t> head;   // bytes ever written (release by the producer)
-  alignas(64) std::atomic<std::uint64_t> tail;   // bytes ever consumed (release by the relay)
+  alignas(64) std::atomic<std::uint64_t> head;  // bytes ever written (release by the producer)
+  alignas(64) std::atomic<std::uint64_t> tail;  // bytes ever consumed (release by the relay)
   // Control. One line of its own: the producer only reads it. `window` is the number of the open window (1 is
   // the first, open from the start); a relay that opens again writes grant and window first, then the order
   // (release). `grant`: how many calls this ring may record in all since it began; 0: without bound. A grant
@@ -120,17 +120,19 @@ struct Header {
   PrimitiveCounter recorded;       // calls that were recorded
   PrimitiveCounter counted;        // calls that were counted while closed
   ProcedureUse procedures;
-  // Processor time that was spent once in this thread, whatever the relay orders, in ns: loading the recorder and making its
-  // tables (the first thread), making this ring, what MPI_Init was followed by, choosing procedures (docs/procedures.md,
-  // "Spent once").
+  // Processor time that was spent once in this thread, whatever the relay orders, in ns: loading the recorder and
+  // making its tables (the first thread), making this ring, what MPI_Init was followed by, choosing procedures
+  // (docs/procedures.md, "Spent once").
   std::atomic<std::uint64_t> once_cpu_ns;
   std::atomic<std::uint64_t> off_ticks;  // with `off`: when that was (0: not yet)
-  // 1: the thread has ended and writes nothing any more (release). The relay removes the file when it has read the rest.
+  // 1: the thread has ended and writes nothing any more (release). The relay removes the file when it has read the
+  // rest.
   std::atomic<std::uint32_t> ended;
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
-  // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes` bytes,
-  // names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest, `list_generation`
-  // (release); both are the same number where a list is whole, and a new list has a higher one. The producer only reads it.
+  // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes`
+  // bytes, names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest,
+  // `list_generation` (release); both are the same number where a list is whole, and a new list has a higher one. The
+  // producer only reads it.
   alignas(64) std::atomic<std::uint64_t> list_generation;
   std::atomic<std::uint64_t> list_begun;
   std::uint32_t list_bytes;
@@ -144,8 +146,8 @@ inline constexpr std::uint32_t kInCall = 2;
 inline constexpr unsigned kWhereBits = 8;
 
 // Kinds beyond lbf::EventKind (a record's kind is an EventKind, or one of these).
-inline constexpr std::uint8_t kRecordPad = 255;     // skip `words`: the data area's end was too near
-inline constexpr std::uint8_t kRecordAdjust = 254;  // an Adjustment
+inline constexpr std::uint8_t kRecordPad = 255;        // skip `words`: the data area's end was too near
+inline constexpr std::uint8_t kRecordAdjust = 254;     // an Adjustment
 inline constexpr std::uint8_t kRecordProcedure = 253;  // a ProcedureText
 
 // A record: 48 bytes, then words - 6 values of 8 bytes each (lbf::Event::values). Records are 8-byte aligned
@@ -173,15 +175,23 @@ inline constexpr std::uint32_t kRecordWords = sizeof(Record) / 8;
 // Record::request is below it. The relay numbers from it on what it makes requests of.
 inline constexpr std::uint32_t kFirstRelayRequest = 0x80000000U;
 
-inline std::uint8_t kind_of(EventKind kind) noexcept { return static_cast<std::uint8_t>(kind); }
+inline std::uint8_t kind_of(EventKind kind) noexcept {
+  return static_cast<std::uint8_t>(kind);
+}
 
 // In 8-byte words, with the values.
-inline std::uint32_t length_words(const Record& record) noexcept { return record.words_and_op & 0xffffff; }
+inline std::uint32_t length_words(const Record& record) noexcept {
+  return record.words_and_op & 0xffffff;
+}
 
 // CollectiveOp, OneSidedOp, IoDirection or SkippedSide, by the record's kind. 0 where the kind has none.
-inline std::uint32_t op_code(const Record& record) noexcept { return record.words_and_op >> 24; }
+inline std::uint32_t op_code(const Record& record) noexcept {
+  return record.words_and_op >> 24;
+}
 // REQUIRES: none is set yet.
-inline void set_op_code(Record& record, std::uint32_t code) noexcept { record.words_and_op |= code << 24; }
+inline void set_op_code(Record& record, std::uint32_t code) noexcept {
+  record.words_and_op |= code << 24;
+}
 
 inline void set_op(Record& record, CollectiveOp op) noexcept {
   assert(is_collective(static_cast<EventKind>(record.kind)));
@@ -215,7 +225,8 @@ inline void set_skipped(Record& record, SkippedSide side, std::uint64_t count) n
   record.bytes = count;
 }
 inline bool skips_everything(const Record& record) noexcept {
-  return record.kind == kind_of(EventKind::kSkipped) && op_code(record) == static_cast<std::uint32_t>(SkippedSide::kEverything);
+  return record.kind == kind_of(EventKind::kSkipped) &&
+         op_code(record) == static_cast<std::uint32_t>(SkippedSide::kEverything);
 }
 
 // kWindowOpen: the number of the window.
@@ -239,7 +250,8 @@ inline void set_spawned(Record& record, std::uint64_t processes) noexcept {
 struct Adjustment {
   std::uint64_t preempted = 0;  // dropped: another process ran
   std::uint64_t blocked = 0;    // kept: becomes a kBlocked event
-  // Inside calls that have no record of their own and between failed polls. Dropped: the replay decides how long a wait is.
+  // Inside calls that have no record of their own and between failed polls. Dropped: the replay decides how long a wait
+  // is.
   std::uint64_t waiting = 0;
 
   bool any() const noexcept { return (preempted | blocked | waiting) != 0; }
@@ -264,18 +276,18 @@ enum class ProcedureWord : std::int32_t {
   kNote = 2,     // name (may be empty), then a line for people
   kOff = 3,      // name, then a line: it was switched off, because it is called too often for the limit: `calls` in the
                  // last `ticks`
-  kCandidate = 4,  // what "auto" would measure; name, then "NUMBER OF SAMPLES OWN" (the NUMBERth from 0 of OF candidates; in
-                   // OWN samples of the program's own procedures it was SAMPLES times itself), then what calls it most and
-                   // what calls that, each behind a newline. OF 0: there is none, and no name
-  kSamples = 5,    // of a procedure that is not measured: name, then "INCLUSIVE EXCLUSIVE OF": in so many of so many samples
-                   // between MPI calls since it is sampled; the last one counts
+  kCandidate = 4,  // what "auto" would measure; name, then "NUMBER OF SAMPLES OWN" (the NUMBERth from 0 of OF
+                   // candidates; in OWN samples of the program's own procedures it was SAMPLES times itself), then what
+                   // calls it most and what calls that, each behind a newline. OF 0: there is none, and no name
+  kSamples = 5,    // of a procedure that is not measured: name, then "INCLUSIVE EXCLUSIVE OF": in so many of so many
+                   // samples between MPI calls since it is sampled; the last one counts
 };
 inline constexpr std::uint32_t kProcedureWords = 6;
 inline constexpr std::size_t kMaxProcedureTextBytes = 2048;
 
-// kRecordProcedure: no time passes with it, and it ends no gap. The next record's process time is as if it were not there. The
-// text's bytes are the values, the last word filled up with zeros. A name comes before the first kProcedure record that has its
-// number.
+// kRecordProcedure: no time passes with it, and it ends no gap. The next record's process time is as if it were not
+// there. The text's bytes are the values, the last word filled up with zeros. A name comes before the first kProcedure
+// record that has its number.
 struct ProcedureText {
   ProcedureWord word = ProcedureWord::kName;  // hostile: may be none of these
   std::uint32_t id = 0;                       // the process's number of the procedure (kName, kOff)
@@ -298,7 +310,8 @@ inline Record record_of(const ProcedureText& text) noexcept {
 }
 inline ProcedureText procedure_text_of(const Record& record) noexcept {
   assert(record.kind == kRecordProcedure);
-  return {static_cast<ProcedureWord>(record.tag), record.comm, record.request, record.bytes, record.enter, record.leave};
+  return {
+      static_cast<ProcedureWord>(record.tag), record.comm, record.request, record.bytes, record.enter, record.leave};
 }
 
 }  // namespace lbf::ring

@@ -74,11 +74,11 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
   return nullptr;
 }
 
-bool RingWriter::write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name,
-                                 std::size_t name_bytes, const char* text, std::size_t text_bytes,
-                                 std::uint64_t calls, std::uint64_t ticks) noexcept {
-  const ring::Record said = ring::record_of(ring::ProcedureText{word, id, static_cast<std::uint32_t>(name_bytes),
-                                                                name_bytes + text_bytes, calls, ticks});
+bool RingWriter::write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name, std::size_t name_bytes,
+                                 const char* text, std::size_t text_bytes, std::uint64_t calls,
+                                 std::uint64_t ticks) noexcept {
+  const ring::Record said = ring::record_of(
+      ring::ProcedureText{word, id, static_cast<std::uint32_t>(name_bytes), name_bytes + text_bytes, calls, ticks});
   const std::uint64_t bytes = ring::length_words(said) * std::uint64_t{8};
   // Records of calls come first: at most half of the ring for words.
   if (!fits_at_all(bytes) || !has_room(bytes, bytes + capacity_ / 2)) return false;

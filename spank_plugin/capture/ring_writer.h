@@ -123,7 +123,8 @@ class RingWriter {
   ring::Record* try_append(EventKind kind, std::uint32_t values = 0) noexcept {
     const std::uint64_t bytes = (ring::kRecordWords + values) * std::uint64_t{8};
     // What append_slow may write before it, and its pads.
-    if (!fits_at_all(bytes) || !has_room(bytes, bytes + 6 * sizeof(ring::Record) + (gap_.records > 0 ? capacity_ / 8 : 0)))
+    if (!fits_at_all(bytes) ||
+        !has_room(bytes, bytes + 6 * sizeof(ring::Record) + (gap_.records > 0 ? capacity_ / 8 : 0)))
       return nullptr;
     return append(kind, values);
   }
@@ -131,11 +132,11 @@ class RingWriter {
   // What is said of a procedure (ring.h, kRecordProcedure), published at once. false: no room now, nothing happened.
   // REQUIRES: no call has begun that is not committed; `name` and `text` together kMaxProcedureTextBytes at most.
   bool write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name, std::size_t name_bytes,
-                       const char* text, std::size_t text_bytes,
-                       std::uint64_t calls = 0, std::uint64_t ticks = 0) noexcept;
+                       const char* text, std::size_t text_bytes, std::uint64_t calls = 0,
+                       std::uint64_t ticks = 0) noexcept;
 
-  // The thread records nothing any more: what was lost since its last record is told, as far as there is room. Without it the
-  // header's count alone has it.
+  // The thread records nothing any more: what was lost since its last record is told, as far as there is room. Without
+  // it the header's count alone has it.
   void end() noexcept;
 
   // Less than an eighth is free, as the consumer says now.
@@ -172,7 +173,8 @@ class RingWriter {
   // As far as is known now.
   void renew_plain_until() noexcept {
     const std::uint64_t used = head_ - tail_;
-    const std::uint64_t room = plain_ && used <= capacity_ && used + kept_back_ < capacity_ ? capacity_ - kept_back_ - used : 0;
+    const std::uint64_t room =
+        plain_ && used <= capacity_ && used + kept_back_ < capacity_ ? capacity_ - kept_back_ - used : 0;
     const std::uint64_t end_of_data = (head_ | (capacity_ - 1)) + 1;
     plain_until_ = head_ + room < end_of_data ? head_ + room : end_of_data;
   }
@@ -225,9 +227,7 @@ class RingWriter {
   }
 
   // A record's length must fit its 24 bits, and the ring must be able to hold it.
-  bool fits_at_all(std::uint64_t bytes) const noexcept {
-    return bytes / 8 < (1u << 24) && bytes <= capacity_ / 4;
-  }
+  bool fits_at_all(std::uint64_t bytes) const noexcept { return bytes / 8 < (1u << 24) && bytes <= capacity_ / 4; }
   static void write_fields(ring::Record& record, const Fields& fields) noexcept {
     record.peer = fields.peer;
     record.tag = fields.tag;
@@ -236,8 +236,8 @@ class RingWriter {
     record.bytes = fields.bytes;
   }
 
-  // A line that is written soon: the relay's processor has read it last. Without this the program's own stores would wait
-  // behind the record's until the line is here, because stores become visible in order.
+  // A line that is written soon: the relay's processor has read it last. Without this the program's own stores would
+  // wait behind the record's until the line is here, because stores become visible in order.
   [[gnu::always_inline]] static void want_line(const std::byte* at) noexcept {
 #if defined(__x86_64__)
     asm volatile("prefetchw %0" : : "m"(*at));  // no operation on processors that lack it
@@ -269,7 +269,7 @@ class RingWriter {
   std::uint16_t function_ = 0;
   bool several_ = false;
   bool lost_in_call_ = false;
-  bool plain_ = true;  // no adjustment and no gap to write first
+  bool plain_ = true;       // no adjustment and no gap to write first
   std::uint64_t tail_ = 0;  // the consumer's, as last seen
   std::uint64_t kept_back_ = kKeptBackBytes;
   ring::Adjustment adjust_;

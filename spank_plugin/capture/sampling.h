@@ -11,8 +11,8 @@
 // that takes depends on the program around the call. So one of four is a *null sample*: the same readings at the same
 // place, with nothing of the primitive between them. What these take is taken off the others.
 //
-// What a sample cannot see, because it is around the readings (the wrapper's own entry and end) or passes while the processor
-// is busy reading, is found when the ring is made (recorder_cost.cpp) and added to each: `unseen`. noexcept.
+// What a sample cannot see, because it is around the readings (the wrapper's own entry and end) or passes while the
+// processor is busy reading, is found when the ring is made (recorder_cost.cpp) and added to each: `unseen`. noexcept.
 #pragma once
 
 #include <algorithm>
@@ -94,8 +94,8 @@ class Sampler {
     if (warms_up_ || ticks > longest) return;
     if (is_null_) return nulls_.note(ticks);
     counter.sampled.store(counter.sampled.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    // Where a sample takes less than the null samples, the next ones make up for it: cut off at 0 each, their mean would be
-    // too high. Not without end: what the program does may change.
+    // Where a sample takes less than the null samples, the next ones make up for it: cut off at 0 each, their mean
+    // would be too high. Not without end: what the program does may change.
     const std::uint64_t off = nulls_.center() + owed_;
     owed_ = off > ticks ? std::min(off - ticks, kMostOwedNulls * nulls_.center()) : 0;
     part_256_ += unseen_256_;

@@ -1,4 +1,5 @@
-// SpinMutex: the capture's lock. A thread that waits for it gives its processor away soon: the holder may have lost its own.
+// SpinMutex: the capture's lock. A thread that waits for it gives its processor away soon: the holder may have lost its
+// own.
 #pragma once
 
 #include <sched.h>

@@ -1,6 +1,7 @@
 // Thread: the capture's state of one thread that calls MPI.
 //
-// Place in the event's way: inside *capture*, between the generated wrappers and the ring writer. thread_ring.cpp makes it.
+// Place in the event's way: inside *capture*, between the generated wrappers and the ring writer. thread_ring.cpp makes
+// it.
 #pragma once
 
 #include <atomic>
@@ -63,8 +64,8 @@ inline void release_all(CompletedRequests (&queues)[family::kSharedQueues]) noex
 // When the beginning of a call needs more than a look at the control word (Call::begin_otherwise).
 struct CallAttention {
   std::atomic<std::uint64_t> expected_control{kNever};  // another control word: the relay wants something
-  std::uint64_t recorded_at = 0;  // so many recorded calls; 0: always
-  std::uint64_t counted_at = 0;   // so many counted calls, and the next one is not left to CountedCall; 0: none is
+  std::uint64_t recorded_at = 0;                        // so many recorded calls; 0: always
+  std::uint64_t counted_at = 0;  // so many counted calls, and the next one is not left to CountedCall; 0: none is
 };
 
 // Of the outermost wrapper that was entered last. They tell whether it was left by a jump (left_call.cpp).
@@ -134,7 +135,7 @@ struct StackBounds {
 
 // Calls inside the outermost one.
 struct NestedCalls {
-  std::uint64_t outermost = 0;   // which one
+  std::uint64_t outermost = 0;  // which one
   std::uint64_t entries = 0;
   std::uint64_t recordable = 0;  // of them those that would have been recorded
 };

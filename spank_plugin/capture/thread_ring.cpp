@@ -33,15 +33,15 @@ void hidden_ring_path(char (&path)[kMaxPath], std::int32_t tid) noexcept {
   snprintf(path, sizeof(path), "%s/.%d.%d.new", process.settings.directory, getpid(), tid);
 }
 
-// Whether a file may have that size. Beyond the limit (ulimit -f) fallocate and ftruncate raise SIGXFSZ: the end of a program
-// that did not ask for it.
+// Whether a file may have that size. Beyond the limit (ulimit -f) fallocate and ftruncate raise SIGXFSZ: the end of a
+// program that did not ask for it.
 bool is_size_allowed(std::size_t bytes) noexcept {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
-// fallocate; a kernel that gives it up for a signal (tmpfs) is asked again. The program's signals wait meanwhile: an interval
-// timer's may come faster than a large ring's pages.
+// fallocate; a kernel that gives it up for a signal (tmpfs) is asked again. The program's signals wait meanwhile: an
+// interval timer's may come faster than a large ring's pages.
 bool fallocate_whole(int fd, std::size_t bytes) noexcept {
   constexpr int kTries = 16;
   sigset_t all;
@@ -71,8 +71,8 @@ bool reserve(int fd, std::size_t bytes) noexcept {
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0;
 }
 
-// Of what comes behind, each page is one page fault at the first record in it, 10 ns a record in the ring's first round: less
-// for a program of few calls than all pages at the start are.
+// Of what comes behind, each page is one page fault at the first record in it, 10 ns a record in the ring's first
+// round: less for a program of few calls than all pages at the start are.
 constexpr std::size_t kTouchedBytes = std::size_t{1} << 20;
 
 void touch_first(void* pages, std::size_t bytes) noexcept {
@@ -97,8 +97,8 @@ std::uint64_t calibrate_call(std::byte* data, ring::Header* header, std::uint64_
   return cost;
 }
 
-// What a rank may do before the relay has looked is for all of its threads: those after the first begin with a quarter of it,
-// an eighth, a twelfth ..., and take more where the others do not need theirs (recorder_modes.cpp). 0: no bound.
+// What a rank may do before the relay has looked is for all of its threads: those after the first begin with a quarter
+// of it, an eighth, a twelfth ..., and take more where the others do not need theirs (recorder_modes.cpp). 0: no bound.
 std::uint64_t first_grant_of_next_ring() noexcept REQUIRES(process.start_lock) {
   if (process.settings.first_grant == 0 || rings_named == 0) return process.settings.first_grant;
   const std::uint64_t part = process.settings.first_grant / (4 * rings_named);

@@ -1,4 +1,5 @@
-// The boundary between Slurm and the plugin: nothing that goes wrong in here may reach the job (docs/plugin.md). An exception that leaves a hook aborts its host, and a hook that fails drains the node.
+// The boundary between Slurm and the plugin: nothing that goes wrong in here may reach the job (docs/plugin.md). An
+// exception that leaves a hook aborts its host, and a hook that fails drains the node.
 #pragma once
 
 #include <exception>

@@ -32,8 +32,8 @@ std::optional<std::vector<std::string>> network_names(std::string_view text) {
   std::vector<std::string> names;
   for (const std::string_view part : split(text, ',')) {
     const bool good = !part.empty() && part.size() <= 64 && std::all_of(part.begin(), part.end(), [](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-             c == '_' || c == '.';
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+             c == '.';
     });
     if (!good) return std::nullopt;
     names.emplace_back(part);
@@ -139,10 +139,9 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       if (!wait_s || !(*wait_s >= 0) || *wait_s > 600) return wrong(argument, "give seconds, 0 to 600");
       config.relay_wait_s = *wait_s;
     } else {
-      return wrong(argument,
-                   "unknown argument; known are " + cost::known_limits(false) +
-                       ", lbfd, networks, spool_dir, default, libexec_dir, relay, capture, report, ring_dir, "
-                       "ring_bytes, relay_wait_s");
+      return wrong(argument, "unknown argument; known are " + cost::known_limits(false) +
+                                 ", lbfd, networks, spool_dir, default, libexec_dir, relay, capture, report, ring_dir, "
+                                 "ring_bytes, relay_wait_s");
     }
     if (!outcome) return outcome.error();
   }
@@ -191,13 +190,11 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
   }
   // Both may have an overhead limit: the lower one counts.
   std::string capture_off;  // the value that switched it off
-  const auto ask = [&](const Given& given, const cost::Limits& asked,
-                       const std::function<std::string(Limit)>& words) {
+  const auto ask = [&](const Given& given, const cost::Limits& asked, const std::function<std::string(Limit)>& words) {
     for (const Limit limit : cost::lower(step.limits, asked)) {
       // Above what this user asked for by the other option: that is no matter of the site's.
       if (*asked[limit] <= admin.limits[limit].value_or(*asked[limit])) continue;
-      step.messages.push_back(std::string(given.name) + "=" + words(limit) +
-                              ": more than this site allows; " +
+      step.messages.push_back(std::string(given.name) + "=" + words(limit) + ": more than this site allows; " +
                               cost::shown_limit(limit, *admin.limits[limit]) + " is used");
     }
     if (asked[Limit::kOverhead] == 0.0) capture_off = std::string(given.name) + "=" + words(Limit::kOverhead);
@@ -222,11 +219,10 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
       refuse_item(limits.name, asked.error().message);
     }
   }
-  const Given procedures =
-      pick("--lbf-procedures", options.procedures, "LBF_PROCEDURES", environment.procedures);
+  const Given procedures = pick("--lbf-procedures", options.procedures, "LBF_PROCEDURES", environment.procedures);
   if (procedures.value != nullptr && !procedures.value->empty() && wanted) {
-    const bool printable = std::all_of(procedures.value->begin(), procedures.value->end(),
-                                       [](char c) { return c >= 0x20 && c < 0x7f; });
+    const bool printable =
+        std::all_of(procedures.value->begin(), procedures.value->end(), [](char c) { return c >= 0x20 && c < 0x7f; });
     if (!printable) {
       refuse(procedures.name, *procedures.value, "give names of procedures, separated by commas, or auto");
     } else if (procedures.value->size() > kMaxProcedureListBytes) {

@@ -33,15 +33,16 @@ struct Option {
   OptionValue value;
 };
 constexpr Option kOptions[] = {
-    {"lbf-predict", "on|off", "predict this job's run time on other node counts and networks",
-     kOptionalArgument, kPredict},
+    {"lbf-predict", "on|off", "predict this job's run time on other node counts and networks", kOptionalArgument,
+     kPredict},
     {"lbf-networks", "A,B", "predict for these networks only", kRequiredArgument, kNetworks},
-    {"lbf-overhead", "PCT", "keep the capture's cost below PCT percent of the processor time",
-     kRequiredArgument, kOverhead},
-    {"lbf-procedures", "F,G|auto", "measure these procedures: what if they ran in the other process",
-     kRequiredArgument, kProcedures},
+    {"lbf-overhead", "PCT", "keep the capture's cost below PCT percent of the processor time", kRequiredArgument,
+     kOverhead},
+    {"lbf-procedures", "F,G|auto", "measure these procedures: what if they ran in the other process", kRequiredArgument,
+     kProcedures},
     {"lbf-limits", "NAME=N,...",
-     "lower this site's limits for lbf: overhead_limit and relay_cpu_limit (percent), relay_memory_limit_mb, network_limit_kBps, "
+     "lower this site's limits for lbf: overhead_limit and relay_cpu_limit (percent), relay_memory_limit_mb, "
+     "network_limit_kBps, "
      "spool_limit_mb, step_cpu_percent, step_trace_limit_mb",
      kRequiredArgument, kLimits},
 };
@@ -88,8 +89,8 @@ UserRequest request_from_own_environment() {
     if (value == nullptr) return std::nullopt;
     return std::string(value);
   };
-  return {variable("LBF_PREDICT"), variable("LBF_NETWORKS"), variable("LBF_OVERHEAD"),
-          variable("LBF_PROCEDURES"), variable("LBF_LIMITS")};
+  return {variable("LBF_PREDICT"), variable("LBF_NETWORKS"), variable("LBF_OVERHEAD"), variable("LBF_PROCEDURES"),
+          variable("LBF_LIMITS")};
 }
 
 const StepConfig& decide(const UserRequest& environment, bool tell) {

@@ -77,9 +77,9 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
   }
 }
 
-// What lbf-report -j takes for this step alone. The task that has its array's number needs its other name: `-j 12` means all of
-// array 12. The components of a heterogeneous job number their steps together, and a program over several is the first one's step,
-// whichever of them srun tells us: the number of the whole job and the step's say which it is.
+// What lbf-report -j takes for this step alone. The task that has its array's number needs its other name: `-j 12`
+// means all of array 12. The components of a heterogeneous job number their steps together, and a program over several
+// is the first one's step, whichever of them srun tells us: the number of the whole job and the step's say which it is.
 std::string report_id(std::uint32_t job, std::uint32_t step) {
   const auto variable = [](const char* name) -> std::string {
     const char* value = std::getenv(name);
@@ -115,8 +115,7 @@ void local_user_init(SpankHandle spank) {
   const auto job = spank.item<std::uint32_t>(S_JOB_ID);
   const auto step = spank.item<std::uint32_t>(S_JOB_STEPID);
   // mpirun's own srun has nothing to report: its user sees mpirun's output.
-  plugin.step_known =
-      job && step && *step <= SLURM_MAX_NORMAL_STEP_ID && !is_launcher(spank.arguments());
+  plugin.step_known = job && step && *step <= SLURM_MAX_NORMAL_STEP_ID && !is_launcher(spank.arguments());
   plugin.job_id = job.value_or(0);
   plugin.step_id = step.value_or(0);
 }

@@ -44,9 +44,7 @@ Result<std::string> make_ring_dir(const AdminConfig& admin, uid_t uid, std::uint
                                   const std::string& description) {
   std::string dir = admin.ring_dir + "/lbf-" + std::to_string(uid) + "-" + std::to_string(job) + "-" +
                     std::to_string(step) + "-XXXXXX";
-  const auto cannot = [&dir](const char* what) {
-    return io_error(std::string("cannot ") + what + " " + dir);
-  };
+  const auto cannot = [&dir](const char* what) { return io_error(std::string("cannot ") + what + " " + dir); };
   if (::mkdtemp(dir.data()) == nullptr) return cannot("make ring directory");
   const std::string file = dir + "/step.json";
   const ScopedFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -96,7 +94,8 @@ void pass_restart_count(const SpankHandle& spank) {
   spank.set_environment(kRestartVariable, std::to_string(*job) + ":" + std::to_string(*restarts));
 }
 
-// A step inside a step (srun started by a task or by a batch script), or a job submitted from one, inherits the outer step's capture: it is not meant for it.
+// A step inside a step (srun started by a task or by a batch script), or a job submitted from one, inherits the outer
+// step's capture: it is not meant for it.
 void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
   if (!spank.environment("LBF_CAPTURE_DIR")) return;
   spank.unset_environment("LBF_CAPTURE_DIR");
@@ -132,8 +131,7 @@ Launched& launched() {
   return instance;
 }
 
-Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const StepConfig& step,
-                   StepKind kind) {
+Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const StepConfig& step, StepKind kind) {
   const auto uid = spank.item<uid_t>(S_JOB_UID);
   const auto job = spank.item<std::uint32_t>(S_JOB_ID);
   const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
@@ -157,11 +155,16 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   auto dir = make_ring_dir(admin, *uid, *job, *step_id, description->json);
   if (!dir) return dir.error();
   const UserIdentity user = user_of(spank, *uid);
-  std::vector<std::string> words{"--ring-dir",        *dir,
-                                 "--server",          admin.lbfd,
-                                 "--step-file",       *dir + "/step.json",
-                                 "--spool-dir",       admin.spool_dir,
-                                 "--deliver-timeout-s", std::to_string(admin.relay_wait_s / 2)};
+  std::vector<std::string> words{"--ring-dir",
+                                 *dir,
+                                 "--server",
+                                 admin.lbfd,
+                                 "--step-file",
+                                 *dir + "/step.json",
+                                 "--spool-dir",
+                                 admin.spool_dir,
+                                 "--deliver-timeout-s",
+                                 std::to_string(admin.relay_wait_s / 2)};
   const std::vector<std::string> limits = cost::relay_arguments(step.limits);
   words.insert(words.end(), limits.begin(), limits.end());
   auto relay = RelayProcess::start(admin.relay, words, user);
@@ -216,8 +219,8 @@ void finish() {
       const Launched& what = launched();
       // Ends the stream at lbfd and removes the rings, as the user. Waited for: with proctrack/cgroup it is
       // killed with what is left of the step.
-      auto cleaner = RelayProcess::start(
-          plugin.admin->relay, {"--abandon", what.ring_dir, "--server", plugin.admin->lbfd}, what.user);
+      auto cleaner = RelayProcess::start(plugin.admin->relay,
+                                         {"--abandon", what.ring_dir, "--server", plugin.admin->lbfd}, what.user);
       if (cleaner) {
         (void)cleaner->wait(std::min(plugin.admin->relay_wait_s, kAbandonWaitS));
       } else {
@@ -233,8 +236,9 @@ void warn_of_static(const std::vector<std::string>& command) {
   if (command.empty()) return;
   const Result<bool> is_static = is_static_program(command.front());
   if (!is_static || !*is_static) return;
-  say(command.front() + " is linked statically: nothing can be loaded into it, so nothing of it is seen, and its procedures "
-                        "cannot be measured; link it dynamically");
+  say(command.front() +
+      " is linked statically: nothing can be loaded into it, so nothing of it is seen, and its procedures "
+      "cannot be measured; link it dynamically");
 }
 
 }  // namespace

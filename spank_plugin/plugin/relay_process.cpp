@@ -91,8 +91,7 @@ void close_from(unsigned first) {
 #endif
   rlimit limit{};
   unsigned last = 65536;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < last)
-    last = static_cast<unsigned>(limit.rlim_cur);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < last) last = static_cast<unsigned>(limit.rlim_cur);
   for (unsigned fd = first; fd < last; ++fd) ::close(static_cast<int>(fd));
 }
 
@@ -145,8 +144,7 @@ bool arrange_descriptors(const ChildPlan& plan) {
 
 }  // namespace
 
-Result<RelayProcess> RelayProcess::start(const std::string& program,
-                                         const std::vector<std::string>& arguments,
+Result<RelayProcess> RelayProcess::start(const std::string& program, const std::vector<std::string>& arguments,
                                          const UserIdentity& user) {
   const auto cannot = [&program](const char* what, int code) {
     return Error{ErrorCode::kIo, "cannot start " + program + ": " + what + ": " + std::strerror(code)};

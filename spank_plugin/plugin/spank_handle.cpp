@@ -20,8 +20,8 @@ std::vector<std::string> SpankHandle::arguments() const {
 std::vector<gid_t> SpankHandle::supplementary_gids() const {
   gid_t* values = nullptr;
   int count = 0;
-  if (spank_get_item(spank_, S_JOB_SUPPLEMENTARY_GIDS, &values, &count) != ESPANK_SUCCESS ||
-      values == nullptr || count <= 0) {
+  if (spank_get_item(spank_, S_JOB_SUPPLEMENTARY_GIDS, &values, &count) != ESPANK_SUCCESS || values == nullptr ||
+      count <= 0) {
     return {};
   }
   return {values, values + count};

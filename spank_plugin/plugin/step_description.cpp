@@ -49,7 +49,9 @@ struct HetComponent {
   std::uint32_t offset = 0;
   std::string group;  // "_HET_GROUP_1": what the component's variables end with
 
-  std::string group_of(std::uint32_t other) const { return group.substr(0, group.rfind('_') + 1) + std::to_string(other); }
+  std::string group_of(std::uint32_t other) const {
+    return group.substr(0, group.rfind('_') + 1) + std::to_string(other);
+  }
 };
 
 std::optional<HetComponent> het_component(const SpankHandle& spank, std::uint32_t job) {
@@ -69,10 +71,11 @@ std::optional<HetComponent> het_component(const SpankHandle& spank, std::uint32_
   return std::nullopt;
 }
 
-// `srun a : b`, `srun --het-group=0,1 a`: one MPI_COMM_WORLD, and so one step here, that of its first component. SPANK's
-// items are this component's, SLURM_STEP_* the whole step's; srun sorts the step's nodes by name, whichever component they are of.
+// `srun a : b`, `srun --het-group=0,1 a`: one MPI_COMM_WORLD, and so one step here, that of its first component.
+// SPANK's items are this component's, SLURM_STEP_* the whole step's; srun sorts the step's nodes by name, whichever
+// component they are of.
 struct WholeStep {
-  std::uint32_t job = 0;  // the first component's
+  std::uint32_t job = 0;            // the first component's
   std::optional<HetComponent> het;  // the first one; empty: components within one ordinary job
   std::vector<std::string> nodes;
   std::vector<std::uint32_t> tasks_per_node;
@@ -82,7 +85,8 @@ struct WholeStep {
 };
 
 // Which component of a heterogeneous job each node is of. Empty: a node is of two, or of none that is known.
-std::vector<std::uint32_t> components_of(const std::vector<std::string>& nodes, const SpankHandle& spank, const HetComponent& het) {
+std::vector<std::uint32_t> components_of(const std::vector<std::string>& nodes, const SpankHandle& spank,
+                                         const HetComponent& het) {
   std::map<std::string, std::uint32_t> component_of;
   for (std::uint32_t offset = 0; offset < kMaxHetComponents; ++offset) {
     const auto list = spank.environment(("SLURM_JOB_NODELIST" + het.group_of(offset)).c_str());
@@ -100,11 +104,13 @@ std::vector<std::uint32_t> components_of(const std::vector<std::string>& nodes, 
   return components;
 }
 
-// Nothing: the step has no other components. Errors: kNotFound, it has, and Slurm does not tell which of their nodes this is.
-Result<std::optional<WholeStep>> whole_step(const SpankHandle& spank, const std::optional<HetComponent>& het, std::uint32_t job,
-                                            std::uint32_t own_tasks, std::uint32_t own_node) {
-  const Error unknown{ErrorCode::kNotFound,
-                      "Slurm does not tell which of the step's nodes this is (a program over several components that share nodes)"};
+// Nothing: the step has no other components. Errors: kNotFound, it has, and Slurm does not tell which of their nodes
+// this is.
+Result<std::optional<WholeStep>> whole_step(const SpankHandle& spank, const std::optional<HetComponent>& het,
+                                            std::uint32_t job, std::uint32_t own_tasks, std::uint32_t own_node) {
+  const Error unknown{
+      ErrorCode::kNotFound,
+      "Slurm does not tell which of the step's nodes this is (a program over several components that share nodes)"};
   const auto tasks = number_of(spank.environment("SLURM_STEP_NUM_TASKS"));
   const auto nodelist = spank.environment("SLURM_STEP_NODELIST");
   const auto own_nodes = spank.item<std::uint32_t>(S_JOB_NNODES);
@@ -262,8 +268,7 @@ void describe_tasks(const SpankHandle& spank, std::uint32_t tasks, std::size_t n
     if (!per_node) continue;
     auto counts = parse_tasks_per_node(*per_node, nodes);
     // Of several components of a heterogeneous job, or of the job and not of the step: then not this one.
-    if (counts.size() != nodes ||
-        std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != tasks) {
+    if (counts.size() != nodes || std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != tasks) {
       continue;
     }
     out.tasks_per_node = std::move(counts);

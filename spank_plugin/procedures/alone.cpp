@@ -21,11 +21,10 @@ void write_report(std::FILE* out) {
     if (procedure.entries == 0) continue;
     const CallSums sums = sums_of(procedure.id);
     static constexpr const char* kStates[] = {"measured", "off", "off-by-cost"};
-    std::fprintf(
-        out, "%s\t%llu\t%.9f\t%.9f\t%llu\t%s\n", procedure.name.c_str(),
-        static_cast<unsigned long long>(sums.calls), static_cast<double>(sums.inclusive_ticks) / rate,
-        static_cast<double>(sums.self_ticks) / rate, static_cast<unsigned long long>(sums.left_by_jump),
-        kStates[static_cast<int>(measuring.procedures->state(procedure.id))]);
+    std::fprintf(out, "%s\t%llu\t%.9f\t%.9f\t%llu\t%s\n", procedure.name.c_str(),
+                 static_cast<unsigned long long>(sums.calls), static_cast<double>(sums.inclusive_ticks) / rate,
+                 static_cast<double>(sums.self_ticks) / rate, static_cast<unsigned long long>(sums.left_by_jump),
+                 kStates[static_cast<int>(measuring.procedures->state(procedure.id))]);
   }
   std::fprintf(out, "# missed\t%llu\n# call_ns\t%.2f\n", static_cast<unsigned long long>(missed_calls()),
                measuring.call_ticks / rate * 1e9);
@@ -37,12 +36,10 @@ void write_samples(std::FILE* out) {
   if (!read) return say(read.error().message);
   const SampleProfile profile = Sampler::profile(symbols);
   std::fprintf(out, "# samples\t%llu\tdropped\t%llu\n# procedure\tinclusive\texclusive\n",
-               static_cast<unsigned long long>(profile.samples),
-               static_cast<unsigned long long>(profile.dropped));
+               static_cast<unsigned long long>(profile.samples), static_cast<unsigned long long>(profile.dropped));
   for (const SampledProcedure& procedure : profile.procedures) {
     const auto samples = static_cast<double>(profile.samples);
-    std::fprintf(out, "%s\t%.4f\t%.4f\n", procedure.name.c_str(),
-                 static_cast<double>(procedure.inclusive) / samples,
+    std::fprintf(out, "%s\t%.4f\t%.4f\n", procedure.name.c_str(), static_cast<double>(procedure.inclusive) / samples,
                  static_cast<double>(procedure.exclusive) / samples);
   }
 }

@@ -173,7 +173,8 @@ lbf_procedure_candidate candidate(std::uint32_t number) noexcept {
 std::uint32_t choose() noexcept {
   waits_since_ns = 0;
   if (chosen == nullptr) return 0;
-  return guarded([]() -> std::uint32_t { return measuring.procedures == nullptr ? measure_chosen() : measure_callers(); }, 0);
+  return guarded(
+      []() -> std::uint32_t { return measuring.procedures == nullptr ? measure_chosen() : measure_callers(); }, 0);
 }
 
 std::uint32_t follow(const char* names) noexcept {

@@ -30,8 +30,9 @@ std::int64_t now_ns() noexcept {
 // MPI libraries poll while they wait, and what they are made of is nobody's to move.
 bool is_mpi(const std::string& file) {
   const std::string_view base = std::string_view(file).substr(file.rfind('/') + 1);
-  constexpr std::array<std::string_view, 12> kBeginnings{"libmpi",  "libmpich", "libopen-", "libmca_", "mca_",  "libpmi",
-                                                         "libucp", "libucs",   "libuct",   "libfabric", "libevent", "liblbf_"};
+  constexpr std::array<std::string_view, 12> kBeginnings{"libmpi", "libmpich",  "libopen-", "libmca_",
+                                                         "mca_",   "libpmi",    "libucp",   "libucs",
+                                                         "libuct", "libfabric", "libevent", "liblbf_"};
   return std::any_of(kBeginnings.begin(), kBeginnings.end(),
                      [&](std::string_view beginning) { return base.starts_with(beginning); });
 }
@@ -62,8 +63,8 @@ class Callers {
                         [&](const LoadedModule& loaded) { return loaded.system && loaded.file == module; });
   }
 
-  // The procedure, then the user's own that were on the stack above it, each the most frequent caller of the one before. A
-  // library's procedures between them (qsort) are passed over.
+  // The procedure, then the user's own that were on the stack above it, each the most frequent caller of the one
+  // before. A library's procedures between them (qsort) are passed over.
   std::vector<std::string> chain_of(const SampledProcedure& procedure) const {
     std::vector<std::string> chain{procedure.name};
     std::set<const SampledProcedure*> passed{&procedure};
@@ -105,15 +106,13 @@ Chosen choose_candidates(const SampleProfile& profile, const LoadedSymbols& symb
     samples += procedure.exclusive;
     if (!spans_the_run(procedure.name)) candidates.push_back(&procedure);
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const SampledProcedure* a, const SampledProcedure* b) {
-    return a->exclusive > b->exclusive;
-  });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const SampledProcedure* a, const SampledProcedure* b) { return a->exclusive > b->exclusive; });
   Chosen out;
   out.own_samples = samples;
   std::string shares;
   for (const SampledProcedure* candidate : candidates) {
-    const double share =
-        samples == 0 ? 0 : static_cast<double>(candidate->exclusive) / static_cast<double>(samples);
+    const double share = samples == 0 ? 0 : static_cast<double>(candidate->exclusive) / static_cast<double>(samples);
     if (out.chains.size() == kMostCandidates || share < kLeastShare) break;
     if (out.chains.size() < kMostChosen)
       shares += (out.chains.empty() ? "" : ", ") + candidate->name + " " + percent(share);
@@ -122,9 +121,8 @@ Chosen choose_candidates(const SampleProfile& profile, const LoadedSymbols& symb
   }
   const std::string of = "of " + std::to_string(profile.samples) + " samples, " + std::to_string(samples) +
                          " in the program's own procedures";
-  out.notes.push_back(out.chains.empty()
-                          ? "auto: no procedure of the program is worth measuring (" + of + ")"
-                          : "auto: measured from now on, by their share " + of + ": " + shares);
+  out.notes.push_back(out.chains.empty() ? "auto: no procedure of the program is worth measuring (" + of + ")"
+                                         : "auto: measured from now on, by their share " + of + ": " + shares);
   return out;
 }
 

@@ -19,19 +19,19 @@
 namespace lbf::procedures {
 
 struct Chosen {
-  // Each begins with a procedure to be measured; behind it stands what calls it most, and what calls that: to be measured
-  // in its place if it is called too often. Names as a user would write them. Empty: nothing is worth it.
+  // Each begins with a procedure to be measured; behind it stands what calls it most, and what calls that: to be
+  // measured in its place if it is called too often. Names as a user would write them. Empty: nothing is worth it.
   std::vector<std::vector<std::string>> chains;
   std::vector<std::uint64_t> samples;  // in each chain's first one itself
   std::uint64_t own_samples = 0;       // in the program's own procedures
-  std::vector<std::string> notes;  // lines for people: shares, what was left out
+  std::vector<std::string> notes;      // lines for people: shares, what was left out
   // All names of the first kMostChosen chains, as a list of --lbf-procedures.
   std::string list() const;
 };
 
 // The best of PROFILE: procedures of the program and its own libraries, not of the system's nor of MPI's, with at
 // least `kLeastShare` of the samples that are in those.
-inline constexpr std::size_t kMostChosen = 5;      // that a process measures of its own choice: the first ones
+inline constexpr std::size_t kMostChosen = 5;       // that a process measures of its own choice: the first ones
 inline constexpr std::size_t kMostCandidates = 16;  // that are told for the list of all ranks
 inline constexpr double kLeastShare = 0.02;
 inline constexpr std::size_t kMostCallers = 4;  // in a chain

@@ -62,8 +62,8 @@ bool any_active(const ThreadTimes& thread) noexcept {
   return false;
 }
 
-// A stretch of PASSED ticks, in which no hook came, ends now: how much of it the thread did not run. What it did not run
-// since the reading before was in this stretch: the others are too short to hold it.
+// A stretch of PASSED ticks, in which no hook came, ends now: how much of it the thread did not run. What it did not
+// run since the reading before was in this stretch: the others are too short to hold it.
 [[gnu::noinline]] std::uint64_t off_of_stretch(ThreadTimes& thread, std::uint64_t now, std::uint64_t passed) noexcept {
   const bool known = thread.cpu_known;
   const std::uint64_t ns_before = thread.cpu_ns;
@@ -130,10 +130,8 @@ void end_by_jump(ThreadTimes& thread, ActiveCall& call, std::uint64_t now) noexc
 
 // Calls whose frames are gone, because what runs now stands where they stood, or above: longjmp or an
 // exception left them. Only on the thread's own stack: a coroutine's frames elsewhere may still return.
-void drop_left_calls(ThreadTimes& thread, std::uintptr_t slot, bool keep_same_slot,
-                     std::uint64_t now) noexcept {
-  while (thread.top != thread.base &&
-         __atomic_load_n(&thread.top[-1].left, __ATOMIC_ACQUIRE) == kReturnedElsewhere) {
+void drop_left_calls(ThreadTimes& thread, std::uintptr_t slot, bool keep_same_slot, std::uint64_t now) noexcept {
+  while (thread.top != thread.base && __atomic_load_n(&thread.top[-1].left, __ATOMIC_ACQUIRE) == kReturnedElsewhere) {
     charge(thread, now);
     end_call(thread, thread.top[-1].procedure, now);
     --thread.top;
@@ -141,8 +139,7 @@ void drop_left_calls(ThreadTimes& thread, std::uintptr_t slot, bool keep_same_sl
   if (!on_own_stack(thread, slot)) return;
   while (thread.top != thread.base) {
     ActiveCall& newest = thread.top[-1];
-    if (!on_own_stack(thread, newest.slot) || newest.slot > slot || (newest.slot == slot && keep_same_slot))
-      return;
+    if (!on_own_stack(thread, newest.slot) || newest.slot > slot || (newest.slot == slot && keep_same_slot)) return;
     charge(thread, now);
     end_by_jump(thread, newest, now);
     --thread.top;
@@ -155,8 +152,8 @@ void remove(ThreadTimes& thread, ActiveCall* call) noexcept {
   --thread.top;
 }
 
-// Of a thread that calls no MPI nobody takes the interval: what its calls cost is the process's all the same. They leave the interval,
-// so that none is told twice if the thread does call MPI one day.
+// Of a thread that calls no MPI nobody takes the interval: what its calls cost is the process's all the same. They
+// leave the interval, so that none is told twice if the thread does call MPI one day.
 void tell_beside(ThreadTimes& thread) noexcept {
   std::uint64_t calls = 0;
   for (std::uint32_t word = 0; word < kMaxProcedures / 64; ++word) {
@@ -181,9 +178,7 @@ void tell_beside(ThreadTimes& thread) noexcept {
   const std::uint64_t passed = now - thread.reviewed_at;
   thread.reviewed_at = now;
   std::uint64_t calls = kCallsPerReview;
-  const auto too_much = [&] {
-    return calls * call_ticks > passed / 65536 * limit + passed % 65536 * limit / 65536;
-  };
+  const auto too_much = [&] { return calls * call_ticks > passed / 65536 * limit + passed % 65536 * limit / 65536; };
   while (limit != 0 && calls != 0 && too_much()) {
     std::uint32_t most = 0;
     for (std::uint32_t i = 1; i < kMaxProcedures; ++i) {

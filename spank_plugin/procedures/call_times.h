@@ -18,10 +18,8 @@
 namespace lbf::procedures {
 
 inline constexpr std::uint32_t kMaxProcedures = 256;
-inline constexpr std::uint32_t kCalibration =
-    kMaxProcedures - 1;  // the id of the procedure that does nothing
-inline constexpr std::uint32_t kMaxDepth =
-    1u << 16;  // calls of selected procedures inside each other, per thread
+inline constexpr std::uint32_t kCalibration = kMaxProcedures - 1;  // the id of the procedure that does nothing
+inline constexpr std::uint32_t kMaxDepth = 1u << 16;  // calls of selected procedures inside each other, per thread
 
 // What the stub of an entry passes: the procedure's id, and whether the procedure's own code jumps back to
 // its entry (a loop from its first instruction), so that coming by again is no new call.
@@ -61,14 +59,15 @@ struct ThreadTimes {
   std::uintptr_t stack_high;
   ActiveCall* highest;   // top has been here
   std::uint64_t missed;  // calls that were not measured: signals inside a hook, no room
-  // Processor time of long stretches, between `resume` and `take_interval` (docs/procedures.md, "Who shares the processor").
+  // Processor time of long stretches, between `resume` and `take_interval` (docs/procedures.md, "Who shares the
+  // processor").
   std::uint64_t long_ticks;  // from so long on; none before the first `resume`
   std::uint64_t cpu_ns;      // the thread's processor clock at TSC `cpu_at`
   std::uint64_t cpu_at;
-  bool cpu_known;     // these two are of this interval
-  bool cpu_wanted;    // at the next hook, as one of the last intervals had long stretches
+  bool cpu_known;            // these two are of this interval
+  bool cpu_wanted;           // at the next hook, as one of the last intervals had long stretches
   std::uint8_t long_lately;  // so many intervals more it is looked for them
-  bool uncovered;     // ... in a procedure, of which no reading tells how much of it was processor time
+  bool uncovered;            // ... in a procedure, of which no reading tells how much of it was processor time
   std::uint64_t active[kMaxProcedures / 64];
   std::uint64_t touched[kMaxProcedures / 64];
   std::uint32_t depth[kMaxProcedures];
@@ -116,7 +115,8 @@ void resume(std::uint64_t now) noexcept;
 // Whether the calling thread calls MPI, as far as these two have told, and is in no call now. For signal handlers, too.
 bool is_between_mpi_calls() noexcept;
 
-// Calls in threads that call no MPI, as far as these two have told, and so never give them away: up to the last review of each.
+// Calls in threads that call no MPI, as far as these two have told, and so never give them away: up to the last review
+// of each.
 std::uint64_t calls_beside() noexcept;
 
 // Sums of all threads since the start; not exact for threads that run meanwhile.

@@ -90,8 +90,7 @@ void make_stubs(std::vector<PatchSite*>& sites, std::uintptr_t begin, std::uintp
     site.stub = at;
     site.relocated = at + kStubHead;
     for (std::size_t k = 1; k < site.prologue.starts.size(); ++k) {
-      site.moves.push_back(
-          {site.prologue.address + site.prologue.starts[k], site.relocated + relocated->starts[k]});
+      site.moves.push_back({site.prologue.address + site.prologue.starts[k], site.relocated + relocated->starts[k]});
     }
     site.jump.address = site.prologue.address;
     std::memcpy(site.jump.original, site.prologue.replaced.data(), kJumpBytes);
@@ -100,8 +99,8 @@ void make_stubs(std::vector<PatchSite*>& sites, std::uintptr_t begin, std::uintp
   }
   if (mprotect(memory, bytes, PROT_READ | PROT_EXEC) != 0) {
     for (PatchSite* site : sites) site->stub = 0;
-    reasons.assign(sites.size(), std::string("the system allows no code to be added (mprotect: ") +
-                                     std::strerror(errno) + ")");
+    reasons.assign(sites.size(),
+                   std::string("the system allows no code to be added (mprotect: ") + std::strerror(errno) + ")");
     munmap(memory, bytes);
   }
 }

@@ -32,8 +32,8 @@ struct PatchSite {
 void make_stubs(std::vector<PatchSite*>& sites, std::uintptr_t begin, std::uintptr_t end,
                 std::vector<std::string>& reasons);
 
-// Patches what is not patched yet, all or none; threads are stopped for it where there are others. kUnavailable: nothing was
-// changed; kPermission: neither, as far as the system allows what was written to be taken back.
+// Patches what is not patched yet, all or none; threads are stopped for it where there are others. kUnavailable:
+// nothing was changed; kPermission: neither, as far as the system allows what was written to be taken back.
 Result<std::uint32_t> patch(std::span<PatchSite* const> sites);
 
 // Takes jumps out. Threads need not stop where one atomic store does it, because the jump is one instruction.

@@ -21,8 +21,7 @@ long set_protection(std::uintptr_t begin, std::uintptr_t bytes, int protection) 
   long result;
   __asm__ volatile("syscall"
                    : "=a"(result)
-                   : "a"(static_cast<long>(__NR_mprotect)), "D"(begin), "S"(bytes),
-                     "d"(static_cast<long>(protection))
+                   : "a"(static_cast<long>(__NR_mprotect)), "D"(begin), "S"(bytes), "d"(static_cast<long>(protection))
                    : "rcx", "r11", "memory");
   return result;
 }

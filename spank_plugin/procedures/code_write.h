@@ -11,8 +11,8 @@ namespace lbf::procedures {
 
 enum class WriteResult { kDone, kRefused, kNotAtOnce };
 
-// The turn to write code: one at a time, for another's pages must not become read-only under it. To be taken before other
-// threads are stopped: one of them might have it.
+// The turn to write code: one at a time, for another's pages must not become read-only under it. To be taken before
+// other threads are stopped: one of them might have it.
 class WriteTurn {
  public:
   WriteTurn() noexcept;

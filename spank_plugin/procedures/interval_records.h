@@ -13,12 +13,11 @@
 
 namespace lbf::procedures {
 
-inline constexpr std::uint32_t kMostIntervalSums =
-    256;  // REQUIRES: lbf_procedures::max_procedures is not more
+inline constexpr std::uint32_t kMostIntervalSums = 256;  // REQUIRES: lbf_procedures::max_procedures is not more
 
-// By what the times of SUMS are to be multiplied, of a gap of GAP ticks of which OFF were no process time. Where they are
-// processor time they only have to fit in; else what was preempted or blocked was so in every procedure alike, as far as
-// anybody knows.
+// By what the times of SUMS are to be multiplied, of a gap of GAP ticks of which OFF were no process time. Where they
+// are processor time they only have to fit in; else what was preempted or blocked was so in every procedure alike, as
+// far as anybody knows.
 inline double process_share(std::span<const lbf_procedure_sums> sums, std::uint64_t gap, std::uint64_t off) noexcept {
   if (gap == 0) return 1;
   bool processor_time = !sums.empty();
@@ -36,12 +35,11 @@ inline double process_share(std::span<const lbf_procedure_sums> sums, std::uint6
 // One record for each procedure of SUMS (lbf_procedures::take), as a call of its own with enter = leave = `enter`:
 // the first takes the process time of the gap, the MPI call's own record none. Values: procedure, inclusive,
 // exclusive, calls, as kProcedure's, but in ticks of the TSC: the relay, which knows their rate best, makes
-// nanoseconds of them. `share`: process_share(), so that the sum of exclusive times stays at most the process time. To be
-// called when the gap before the call is judged. Returns how many records were
-// written or, where the ring is full, counted as lost.
+// nanoseconds of them. `share`: process_share(), so that the sum of exclusive times stays at most the process time. To
+// be called when the gap before the call is judged. Returns how many records were written or, where the ring is full,
+// counted as lost.
 inline std::uint32_t write_interval_records(capture::RingWriter& ring, std::span<const lbf_procedure_sums> sums,
-                                            std::uint64_t enter, std::uint16_t function,
-                                            double share) noexcept {
+                                            std::uint64_t enter, std::uint16_t function, double share) noexcept {
   std::uint32_t written = 0;
   for (const lbf_procedure_sums& one : sums) {
     if (one.calls == 0 && one.inclusive_ticks == 0 && one.self_ticks == 0) continue;

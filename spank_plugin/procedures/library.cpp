@@ -81,7 +81,8 @@ std::size_t open_list(const std::string& list, const std::function<bool(const Re
   if (!ready) return remark(LBF_PROCEDURE_REFUSED, list, ready.error().message), 0;
   const auto& selection = measuring.opened->selection();
   for (std::size_t i = refused_before; i < selection.refused.size(); ++i) {
-    if (asked(selection.refused[i])) remark(LBF_PROCEDURE_REFUSED, selection.refused[i].name, selection.refused[i].reason);
+    if (asked(selection.refused[i]))
+      remark(LBF_PROCEDURE_REFUSED, selection.refused[i].name, selection.refused[i].reason);
   }
   for (std::size_t i = notes_before; i < selection.notes.size(); ++i)
     remark(LBF_PROCEDURE_NOTE, "", selection.notes[i]);
@@ -94,7 +95,8 @@ std::size_t open_list(const std::string& list, const std::function<bool(const Re
 }
 
 bool is_off(const SelectedProcedure& one) {
-  return measuring.procedures != nullptr && one.entries > 0 && measuring.procedures->state(one.id) == ProcedureState::kSwitchedOffByCost;
+  return measuring.procedures != nullptr && one.entries > 0 &&
+         measuring.procedures->state(one.id) == ProcedureState::kSwitchedOffByCost;
 }
 
 namespace {
@@ -145,7 +147,8 @@ void stop() noexcept {
   if (measuring.procedures == nullptr) return;
   guarded(
       [] {
-        for (const SelectedProcedure& procedure : measuring.procedures->selection().selected) (void)measuring.procedures->unpatch(procedure.id);
+        for (const SelectedProcedure& procedure : measuring.procedures->selection().selected)
+          (void)measuring.procedures->unpatch(procedure.id);
         return true;
       },
       false);
@@ -195,10 +198,14 @@ const lbf_procedures kLibrary = {
     sampled,
     samples_of,
     [](std::uint32_t id) -> int {
-      return measuring.procedures != nullptr && guarded([&] { return measuring.procedures->patch(id).ok(); }, false) ? 0 : -1;
+      return measuring.procedures != nullptr && guarded([&] { return measuring.procedures->patch(id).ok(); }, false)
+                 ? 0
+                 : -1;
     },
     [](std::uint32_t id) -> int {
-      return measuring.procedures != nullptr && guarded([&] { return measuring.procedures->unpatch(id).ok(); }, false) ? 0 : -1;
+      return measuring.procedures != nullptr && guarded([&] { return measuring.procedures->unpatch(id).ok(); }, false)
+                 ? 0
+                 : -1;
     },
     stop,
     []() -> std::uint64_t { return missed_calls(); },

@@ -33,8 +33,8 @@ struct lbf_procedure_remark {
   const char* text;
 };
 
-// "auto": what the samples say is worth measuring (auto_selection.h). `callers`: what calls it most, and what calls that, each
-// ended by a newline. `samples`: of `own` in the program's own procedures those that are in this one itself.
+// "auto": what the samples say is worth measuring (auto_selection.h). `callers`: what calls it most, and what calls
+// that, each ended by a newline. `samples`: of `own` in the program's own procedures those that are in this one itself.
 struct lbf_procedure_candidate {
   const char* name;
   const char* callers;
@@ -66,8 +66,8 @@ struct lbf_procedures {
   uint32_t (*start)(const char* list, double limit, int quiet);
   // "auto": what is to be done next (lbf_procedures_want). Cheap.
   int (*wants)(void);
-  // Ends the sampling. How many candidates there are. Uses the heap, as all down to `follow`. From then on a list of all
-  // ranks is waited for.
+  // Ends the sampling. How many candidates there are. Uses the heap, as all down to `follow`. From then on a list of
+  // all ranks is waited for.
   uint32_t (*end_sampling)(void);
   uint32_t (*candidates)(void);
   struct lbf_procedure_candidate (*candidate)(uint32_t number);
@@ -77,32 +77,33 @@ struct lbf_procedures {
   // Measures the procedures of `names` (each ended by a newline) and no others; what is not here, or was switched off
   // by cost here, is left out. Number of procedures that are measured.
   uint32_t (*follow)(const char* names);
-  uint32_t (*procedures)(void);              // ids are below it; those that are refused count. They become more with "auto"
-  const char* (*name)(uint32_t procedure);   // nullptr: no such id
+  uint32_t (*procedures)(void);  // ids are below it; those that are refused count. They become more with "auto"
+  const char* (*name)(uint32_t procedure);  // nullptr: no such id
   uint32_t (*remarks)(void);
   struct lbf_procedure_remark (*remark)(uint32_t number);
   // The calling thread enters an MPI call at TSC `now`: what its procedures did since it left the last one.
   uint32_t (*take)(uint64_t now, struct lbf_procedure_sums* out, uint32_t room);
   void (*resume)(uint64_t now);  // it leaves the call
-  // Calls in threads that do neither, of which `take` never tells; they become more every 4,096 calls of a thread. Cheap.
+  // Calls in threads that do neither, of which `take` never tells; they become more every 4,096 calls of a thread.
+  // Cheap.
   uint64_t (*calls_beside)(void);
   // 1 measured, 0 not, 2 switched off by cost
   int (*state)(uint32_t procedure);
   uint32_t (*switch_offs)(void);  // how often cost switched a procedure off. Cheap
   // Of one that was switched off by cost: so many calls in so many ticks before it.
   void (*off_rate)(uint32_t procedure, uint64_t* calls, uint64_t* ticks);
-  // To be called when one was: it is sampled from now on. With "auto" another list is waited for, or, where none ever came,
-  // `choose` is wanted at once.
+  // To be called when one was: it is sampled from now on. With "auto" another list is waited for, or, where none ever
+  // came, `choose` is wanted at once.
   void (*after_switch_off)(void);
   // Procedures that samples stand in for: here, but refused, or switched off by cost.
-  int (*sampling)(void);  // 1: samples are counted
+  int (*sampling)(void);            // 1: samples are counted
   uint64_t (*samples_taken)(void);  // cheap
   uint64_t (*sample_ticks)(void);   // what taking them cost
   uint32_t (*sampled)(void);
   struct lbf_procedure_samples (*samples)(uint32_t number);  // REQUIRES: number < sampled(), asked for before
-  int (*patch)(uint32_t procedure);  // 0: done
+  int (*patch)(uint32_t procedure);                          // 0: done
   int (*unpatch)(uint32_t procedure);
-  void (*stop)(void);       // for the rest of the run: no samples, nothing patched
+  void (*stop)(void);          // for the rest of the run: no samples, nothing patched
   uint64_t (*missed)(void);    // calls that were not measured
   double (*call_ticks)(void);  // one call, measured by `start`
 };

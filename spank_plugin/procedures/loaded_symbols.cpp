@@ -40,8 +40,8 @@ int find_debug_file(Dwfl_Module* module, void**, const char*, Dwarf_Addr, const 
 bool is_system_library(std::string_view file) {
   const std::string_view name = file.substr(file.rfind('/') + 1);
   for (const std::string_view begin :
-       {"libc.so", "libc-", "libm.so", "libm-", "ld-linux", "ld-2", "libpthread", "libdl.", "librt.",
-        "libgcc_s", "libstdc++", "libgfortran", "libquadmath", "libmvec"}) {
+       {"libc.so", "libc-", "libm.so", "libm-", "ld-linux", "ld-2", "libpthread", "libdl.", "librt.", "libgcc_s",
+        "libstdc++", "libgfortran", "libquadmath", "libmvec"}) {
     if (name.starts_with(begin)) return true;
   }
   return false;
@@ -66,8 +66,7 @@ Result<std::size_t> LoadedSymbols::read(std::string_view skip) {
   session_->dwfl = dwfl_begin(&kCallbacks);
   if (session_->dwfl == nullptr || dwfl_linux_proc_report(session_->dwfl, getpid()) != 0 ||
       dwfl_report_end(session_->dwfl, nullptr, nullptr) != 0) {
-    return Error{ErrorCode::kIo,
-                 std::string("what the program has loaded cannot be read: ") + dwfl_errmsg(-1)};
+    return Error{ErrorCode::kIo, std::string("what the program has loaded cannot be read: ") + dwfl_errmsg(-1)};
   }
   std::vector<Dwfl_Module*> found;
   dwfl_getmodules(
@@ -227,8 +226,7 @@ std::vector<InlinedPlaces> LoadedSymbols::inlined_places(std::span<const NamePat
     Dwarf_Addr bias = 0;
     if (search.asked.empty() || dwfl_module_getdwarf(session_->modules[i], &bias) == nullptr) continue;
     for (const InlinedSearch::Asked& one : search.asked) one.out->known = true;
-    for (Dwarf_Die* unit = nullptr;
-         (unit = dwfl_module_nextcu(session_->modules[i], unit, &bias)) != nullptr;) {
+    for (Dwarf_Die* unit = nullptr; (unit = dwfl_module_nextcu(session_->modules[i], unit, &bias)) != nullptr;) {
       search.walk(unit, "");
     }
   }

@@ -23,7 +23,7 @@ struct LoadedModule {
   std::uintptr_t end = 0;
   bool executable = false;  // the program itself
   bool stripped = false;    // no .symtab, here or in a debug file
-  bool system = false;  // C library, loader, compiler's run-time libraries: not where a user's procedures are
+  bool system = false;      // C library, loader, compiler's run-time libraries: not where a user's procedures are
 };
 
 struct LoadedSymbol {

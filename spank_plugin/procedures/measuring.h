@@ -1,8 +1,9 @@
-// Measuring: what is measured in this process, as the parts of liblbf_procedures.so share it: procedures that were named
-// (library.cpp), that "auto" chose or a list of all ranks names (auto_measuring.cpp), that samples stand in for
+// Measuring: what is measured in this process, as the parts of liblbf_procedures.so share it: procedures that were
+// named (library.cpp), that "auto" chose or a list of all ranks names (auto_measuring.cpp), that samples stand in for
 // (sampled_measuring.cpp), and measuring without a capture (alone.cpp).
 //
-// Place in the event's way: library.h -> *measuring* -> procedures, sampler. One caller at a time, but for what is marked.
+// Place in the event's way: library.h -> *measuring* -> procedures, sampler. One caller at a time, but for what is
+// marked.
 #pragma once
 
 #include <atomic>
@@ -24,7 +25,7 @@ struct Measuring {
   Procedures* procedures = nullptr;
   double limit = 0;  // share of a thread's time
   bool quiet = false;
-  bool alone = false;  // without a capture: nobody says when a thread is between MPI calls
+  bool alone = false;     // without a capture: nobody says when a thread is between MPI calls
   double call_ticks = 0;  // one call; 0: not calibrated
 };
 extern constinit Measuring measuring;

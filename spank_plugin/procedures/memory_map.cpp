@@ -17,8 +17,8 @@ std::vector<Mapping> read_memory_map() {
     Mapping mapping;
     char rights[5] = {};
     int name_at = 0;
-    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %n", &mapping.begin, &mapping.end,
-                    rights, &name_at) < 3) {
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %n", &mapping.begin, &mapping.end, rights,
+                    &name_at) < 3) {
       continue;
     }
     mapping.readable = rights[0] == 'r';
@@ -37,8 +37,7 @@ std::vector<Mapping> read_memory_map() {
 std::uintptr_t free_range_near(const std::vector<Mapping>& map, std::uintptr_t begin, std::uintptr_t end,
                                std::size_t bytes) {
   constexpr std::uintptr_t kReach = (std::uintptr_t{1} << 31) - (std::uintptr_t{1} << 16);
-  constexpr std::uintptr_t kLowest = std::uintptr_t{1}
-                                     << 20;  // below it the kernel allows nothing, or should not
+  constexpr std::uintptr_t kLowest = std::uintptr_t{1} << 20;  // below it the kernel allows nothing, or should not
   constexpr std::uintptr_t kHighest = std::uintptr_t{1} << 47;
   if (end - begin >= kReach) return 0;
   // Distances are between the lowest and the highest byte of both together.
@@ -62,8 +61,7 @@ std::uintptr_t free_range_near(const std::vector<Mapping>& map, std::uintptr_t b
     // What lies right below a stack or right behind the heap is theirs to grow into.
     constexpr std::uintptr_t kGrowth = std::uintptr_t{64} << 20;
     const bool is_stack = mapping.file == "[stack]";
-    const std::uintptr_t until =
-        is_stack && mapping.begin > kGrowth ? mapping.begin - kGrowth : mapping.begin;
+    const std::uintptr_t until = is_stack && mapping.begin > kGrowth ? mapping.begin - kGrowth : mapping.begin;
     if (until > free_from) offer(free_from, until);
     free_from = mapping.end + (mapping.file == "[heap]" ? kGrowth : 0);
   }

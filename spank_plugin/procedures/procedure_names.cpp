@@ -27,8 +27,7 @@ std::string demangled(const std::string& linkage) {
 std::size_t behind_operator(std::string_view text, std::size_t at) {
   constexpr std::string_view kWord = "operator";
   if (text.substr(at, kWord.size()) != kWord) return at;
-  if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_'))
-    return at;
+  if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_')) return at;
   std::size_t end = at + kWord.size();
   for (const std::string_view symbol :
        {"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", "*"}) {
@@ -103,8 +102,8 @@ std::string_view split_clone(std::string_view linkage, std::string& clone) {
   const std::size_t dot = linkage.find('.', 1);
   if (dot == std::string_view::npos) return linkage;
   const std::string_view rest = linkage.substr(dot + 1);
-  for (const std::string_view kind : {"constprop", "isra", "part", "cold", "lto_priv", "llvm", "localalias",
-                                      "clone", "__uniq", "resolver"}) {
+  for (const std::string_view kind :
+       {"constprop", "isra", "part", "cold", "lto_priv", "llvm", "localalias", "clone", "__uniq", "resolver"}) {
     if (rest.find(kind) != std::string_view::npos) {
       clone = std::string(kind);
       // "f.part.0.constprop.1" is a piece all the same.
@@ -114,20 +113,18 @@ std::string_view split_clone(std::string_view linkage, std::string& clone) {
     }
   }
   // A procedure inside another one (Fortran's CONTAINS, gcc's nested functions): "inner.0".
-  if (!rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos)
-    return linkage.substr(0, dot);
+  if (!rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos) return linkage.substr(0, dot);
   return linkage;
 }
 
 void add(Spellings& spellings, std::string name) {
-  if (name.empty() || std::find(spellings.all.begin(), spellings.all.end(), name) != spellings.all.end())
-    return;
+  if (name.empty() || std::find(spellings.all.begin(), spellings.all.end(), name) != spellings.all.end()) return;
   spellings.all.push_back(std::move(name));
 }
 
-// Whether NAME, as a user writes it, stands for several. Inside brackets a * is a pointer's, and so it is in a return type, which is
-// there only with a parameter list ("double* make<int>(int)"); "operator*" is a name. Brackets that do not end are none of a
-// type's: any * counts then.
+// Whether NAME, as a user writes it, stands for several. Inside brackets a * is a pointer's, and so it is in a return
+// type, which is there only with a parameter list ("double* make<int>(int)"); "operator*" is a name. Brackets that do
+// not end are none of a type's: any * counts then.
 bool has_wildcards(std::string_view name) {
   if (name.find('?') != std::string_view::npos) return true;
   const NameInside inside = name_inside(name);
@@ -286,8 +283,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t gi
     std::size_t least = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        now[j] = std::min(now[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before[j - 2] + 1);
       least = std::min(least, now[j]);
     }
     if (least > give_up_above) return give_up_above + 1;
@@ -307,8 +303,7 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
     const std::string plain = without_template_arguments(without_parameters(text));
     const std::size_t colons = plain.rfind("::");
     const std::string last = colons == std::string::npos ? plain : plain.substr(colons + 2);
-    const std::size_t in_full =
-        std::min(edit_distance(wanted, text, allowed), edit_distance(wanted, plain, allowed));
+    const std::size_t in_full = std::min(edit_distance(wanted, text, allowed), edit_distance(wanted, plain, allowed));
     const std::size_t at_end = edit_distance(wanted, last, allowed);
     if (std::min(in_full, at_end) > allowed) continue;
     // "solve" for "Grid::solve(int)": behind what is as near in full.
@@ -326,9 +321,9 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
 }
 
 const char* never_measured(std::string_view linkage) {
-  for (const std::string_view name : {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "vfork",
-                                      "__vfork", "getcontext", "swapcontext", "setcontext", "savectx", "fork",
-                                      "__libc_fork", "_Fork", "clone", "__clone", "clone3", "__clone3"}) {
+  for (const std::string_view name :
+       {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "vfork", "__vfork", "getcontext", "swapcontext",
+        "setcontext", "savectx", "fork", "__libc_fork", "_Fork", "clone", "__clone", "clone3", "__clone3"}) {
     if (linkage == name) return "it returns twice, or on another stack";
   }
   for (const std::string_view name : {"longjmp", "_longjmp", "siglongjmp", "__longjmp", "_exit", "_Exit",
@@ -339,8 +334,8 @@ const char* never_measured(std::string_view linkage) {
        {"_init", "_fini", "__tls_get_addr", "mcount", "_mcount", "__fentry__", "_dl_runtime_resolve"}) {
     if (linkage == name) return "it belongs to the program's start or its loader";
   }
-  if (linkage.starts_with("_Unwind_") || linkage.starts_with("__cxa_throw") ||
-      linkage.starts_with("__cxa_rethrow") || linkage.starts_with("__gxx_personality")) {
+  if (linkage.starts_with("_Unwind_") || linkage.starts_with("__cxa_throw") || linkage.starts_with("__cxa_rethrow") ||
+      linkage.starts_with("__gxx_personality")) {
     return "it belongs to the unwinding of exceptions";
   }
   if (linkage.starts_with("MPI_") || linkage.starts_with("PMPI_") || linkage.starts_with("mpi_") ||

@@ -53,9 +53,8 @@ std::string needle_of(const NamePattern& pattern) {
 }
 
 bool contains_ignoring_case(std::string_view text, std::string_view lower_needle) {
-  return std::search(text.begin(), text.end(), lower_needle.begin(), lower_needle.end(), [](char a, char b) {
-           return std::tolower(static_cast<unsigned char>(a)) == b;
-         }) != text.end();
+  return std::search(text.begin(), text.end(), lower_needle.begin(), lower_needle.end(),
+                     [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; }) != text.end();
 }
 
 }  // namespace
@@ -67,8 +66,8 @@ struct Procedures::State {
   std::vector<Mapping> map;
   std::map<std::uintptr_t, std::uint32_t> by_address;  // what is selected already
   bool is_read = false;
-  std::span<const NamePattern> patterns;   // asked for by the open() that is under way
-  std::vector<InlinedPlaces> inlined;      // of each of them; empty: nobody wanted to know yet
+  std::span<const NamePattern> patterns;  // asked for by the open() that is under way
+  std::vector<InlinedPlaces> inlined;     // of each of them; empty: nobody wanted to know yet
 
   void select(const NamePattern& pattern);
   void refuse_unknown(const NamePattern& pattern);
@@ -147,8 +146,7 @@ std::string Procedures::State::plan(const LoadedSymbol& symbol, PatchSite*& site
   return {};
 }
 
-void Procedures::State::name_same_code(std::uint32_t id, const LoadedSymbol& symbol,
-                                       const Spellings& spellings) {
+void Procedures::State::name_same_code(std::uint32_t id, const LoadedSymbol& symbol, const Spellings& spellings) {
   std::vector<std::string>& names = selection.selected[id].same_code;
   for (const LoadedSymbol* other : at(symbol.address)) {
     const std::string name = spellings_of(other->linkage).display;
@@ -180,9 +178,8 @@ void Procedures::State::refuse_unknown(const NamePattern& pattern) {
   }
   const InlinedPlaces places = pattern.wildcards ? InlinedPlaces{} : inlined_places(pattern);
   if (places.places > 0) {
-    reason += " is inlined at " + std::to_string(places.places) +
-              (places.places == 1 ? " place" : " places") + " (in " + joined(places.in) +
-              (places.in.size() == 3 ? ", ..." : "") +
+    reason += " is inlined at " + std::to_string(places.places) + (places.places == 1 ? " place" : " places") +
+              " (in " + joined(places.in) + (places.in.size() == 3 ? ", ..." : "") +
               ") and has no code of its own: its times cannot be seen; "
               "build with -fno-inline, or name its caller";
     selection.refused.push_back({pattern.text, reason});
@@ -196,15 +193,13 @@ void Procedures::State::refuse_unknown(const NamePattern& pattern) {
   }
   reason += " is no procedure of the program or its libraries";
   if (!stripped.empty()) {
-    reason +=
-        "; " + joined(stripped) + (stripped.size() == 1 ? " is" : " are") +
-        " stripped (no symbol table, no debug file for its build id): only exported names are known there";
+    reason += "; " + joined(stripped) + (stripped.size() == 1 ? " is" : " are") +
+              " stripped (no symbol table, no debug file for its build id): only exported names are known there";
   }
   std::vector<std::string> candidates;
   std::set<std::string> seen;
   for (const LoadedSymbol& symbol : symbols.symbols()) {
-    if (symbols.modules()[symbol.module].system ||
-        !matches_module(pattern, symbols.modules()[symbol.module].file))
+    if (symbols.modules()[symbol.module].system || !matches_module(pattern, symbols.modules()[symbol.module].file))
       continue;
     std::string display = spellings_of(symbol.linkage).display;
     if (seen.insert(display).second) candidates.push_back(std::move(display));
@@ -240,16 +235,14 @@ void Procedures::State::select(const NamePattern& pattern) {
           std::find_if(there.begin(), there.end(), [](const LoadedSymbol* s) { return !s->chosen_at_load; });
       if (chosen == 0 || function == there.end()) {
         selection.refused.push_back(
-            {spellings.display,
-             "'" + spellings.display +
-                 "' is chosen when the program is loaded (IFUNC), and what was chosen has no "
-                 "name here: it cannot be measured"});
+            {spellings.display, "'" + spellings.display +
+                                    "' is chosen when the program is loaded (IFUNC), and what was chosen has no "
+                                    "name here: it cannot be measured"});
         continue;
       }
       symbol = *function;
       selection.notes.push_back("'" + spellings.display +
-                                "' is chosen when the program is loaded (IFUNC): measured is " +
-                                symbol->linkage);
+                                "' is chosen when the program is loaded (IFUNC): measured is " + symbol->linkage);
     }
     if (const auto known = by_address.find(symbol->address); known != by_address.end()) {
       name_same_code(known->second, *symbol, spellings);
@@ -259,9 +252,9 @@ void Procedures::State::select(const NamePattern& pattern) {
     const std::string why_not = plan(*symbol, site);
     if (!why_not.empty()) {
       if (pattern.wildcards && ++refused_by_wildcard > 5) continue;
-      selection.refused.push_back({spellings.display, "'" + spellings.display + "' (" +
-                                                          base_name(symbols.modules()[symbol->module].file) +
-                                                          ") cannot be measured: " + why_not,
+      selection.refused.push_back({spellings.display,
+                                   "'" + spellings.display + "' (" + base_name(symbols.modules()[symbol->module].file) +
+                                       ") cannot be measured: " + why_not,
                                    !is_never && symbol->size > 0});
       continue;
     }
@@ -270,8 +263,7 @@ void Procedures::State::select(const NamePattern& pattern) {
     if (in_group == group.end()) {
       if (selection.selected.size() == kMaxProcedures - 1) {
         selection.refused.push_back(
-            {spellings.display, "'" + pattern.text + "' means more than " +
-                                    std::to_string(kMaxProcedures - 1) +
+            {spellings.display, "'" + pattern.text + "' means more than " + std::to_string(kMaxProcedures - 1) +
                                     " procedures together with the others: the rest is left out"});
         return;
       }
@@ -318,8 +310,7 @@ void Procedures::State::refuse_jumped_into(std::uint32_t module, std::vector<Pat
   }
   const LoadedModule& loaded = symbols.modules()[module];
   for (const Mapping& mapping : map) {
-    if (!mapping.executable || !mapping.readable || mapping.begin < loaded.begin || mapping.end > loaded.end)
-      continue;
+    if (!mapping.executable || !mapping.readable || mapping.begin < loaded.begin || mapping.end > loaded.end) continue;
     mark_jump_targets({reinterpret_cast<const std::uint8_t*>(mapping.begin), mapping.end - mapping.begin},
                       mapping.begin, ranges);
     // Short jumps come from the neighbours.
@@ -328,12 +319,10 @@ void Procedures::State::refuse_jumped_into(std::uint32_t module, std::vector<Pat
       if (range.first < mapping.begin || range.last > mapping.end) continue;
       for (const LoadedSymbol& symbol : symbols.symbols()) {
         if (symbol.address > range.last + kReach) break;
-        const bool is_near =
-            symbol.address + symbol.size + kReach > range.first && symbol.address != range.first;
-        if (!is_near || symbol.address < mapping.begin || symbol.size > mapping.end - symbol.address)
-          continue;
-        mark_short_jump_targets({reinterpret_cast<const std::uint8_t*>(symbol.address), symbol.size},
-                                symbol.address, {&range, 1});
+        const bool is_near = symbol.address + symbol.size + kReach > range.first && symbol.address != range.first;
+        if (!is_near || symbol.address < mapping.begin || symbol.size > mapping.end - symbol.address) continue;
+        mark_short_jump_targets({reinterpret_cast<const std::uint8_t*>(symbol.address), symbol.size}, symbol.address,
+                                {&range, 1});
       }
     }
   }
@@ -345,10 +334,10 @@ void Procedures::State::refuse_jumped_into(std::uint32_t module, std::vector<Pat
     }
     const std::string& name = selection.selected[of_module[i]->procedure].name;
     --selection.selected[of_module[i]->procedure].entries;
-    selection.refused.push_back(
-        {name, "'" + name + "' (" + base_name(loaded.file) +
-                   ") cannot be measured: another procedure jumps into its first instructions",
-         selection.selected[of_module[i]->procedure].entries == 0});
+    selection.refused.push_back({name,
+                                 "'" + name + "' (" + base_name(loaded.file) +
+                                     ") cannot be measured: another procedure jumps into its first instructions",
+                                 selection.selected[of_module[i]->procedure].entries == 0});
   }
   of_module = std::move(kept);
 }
@@ -372,7 +361,8 @@ void Procedures::State::make_stubs_from(std::size_t first) {
     if (of_module.empty()) continue;
     // A library that is patched must not go away.
     if (const LoadedModule& module = symbols.modules()[index]; !module.executable) {
-      if (dlopen(module.file.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) (void)dlerror();  // the program's own next one
+      if (dlopen(module.file.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == nullptr)
+        (void)dlerror();  // the program's own next one
     }
     std::vector<std::string> reasons;
     make_stubs(of_module, symbols.modules()[index].begin, symbols.modules()[index].end, reasons);
@@ -420,14 +410,14 @@ Result<std::size_t> Procedures::open(std::string_view list) {
                                         "linker): calls of all of them count");
     }
     if (procedure.partial) {
-      state_->selection.notes.push_back(
-          "'" + procedure.name + "' was split by the compiler: what stays in its callers is not measured");
+      state_->selection.notes.push_back("'" + procedure.name +
+                                        "' was split by the compiler: what stays in its callers is not measured");
     }
   }
   state_->make_stubs_from(first);
   const auto& selected = state_->selection.selected;
-  return static_cast<std::size_t>(std::count_if(selected.begin(), selected.end(),
-                                                [](const SelectedProcedure& p) { return p.entries > 0; }));
+  return static_cast<std::size_t>(
+      std::count_if(selected.begin(), selected.end(), [](const SelectedProcedure& p) { return p.entries > 0; }));
 }
 
 Result<std::uint32_t> Procedures::patch(std::uint32_t id) {
@@ -443,9 +433,9 @@ Result<std::uint32_t> Procedures::patch(std::uint32_t id) {
 Result<std::uint32_t> Procedures::patch_all() {
   const NotMeasured no_times;
   std::vector<PatchSite*> all;
-  for (const auto& of_procedure : state_->sites)
-    all.insert(all.end(), of_procedure.begin(), of_procedure.end());
-  for (std::size_t id = 0; id < state_->sites.size(); ++id) __atomic_store_n(&switched_off[id], false, __ATOMIC_RELAXED);
+  for (const auto& of_procedure : state_->sites) all.insert(all.end(), of_procedure.begin(), of_procedure.end());
+  for (std::size_t id = 0; id < state_->sites.size(); ++id)
+    __atomic_store_n(&switched_off[id], false, __ATOMIC_RELAXED);
   return lbf::procedures::patch(all);
 }
 

@@ -21,22 +21,21 @@ enum class ProcedureState : std::uint8_t { kMeasured, kSwitchedOff, kSwitchedOff
 
 struct SelectedProcedure {
   std::uint32_t id = 0;
-  std::string name;    // for people
-  std::string module;  // path
-  std::vector<std::string>
-      same_code;  // other names of the same code: aliases, or identical procedures folded into one
-  std::uint32_t entries =
-      0;                 // that are measured: copies which the compiler made have one each; 0: it is refused
-  bool partial = false;  // pieces of it are measured only where they are called ("part" copies)
+  std::string name;                    // for people
+  std::string module;                  // path
+  std::vector<std::string> same_code;  // other names of the same code: aliases, or identical procedures folded into one
+  std::uint32_t entries = 0;  // that are measured: copies which the compiler made have one each; 0: it is refused
+  bool partial = false;       // pieces of it are measured only where they are called ("part" copies)
 };
 
 struct RefusedProcedure {
-  std::string name;    // as it was asked for, or as it was found by a wildcard
-  std::string reason;  // a whole line for the user
+  std::string name;      // as it was asked for, or as it was found by a wildcard
+  std::string reason;    // a whole line for the user
   bool is_here = false;  // its code is in this process: samples can be counted in it (sampler.h)
 };
 
-// One piece of a procedure's code, measured or not. Copies that the compiler made and cold parts have pieces of their own.
+// One piece of a procedure's code, measured or not. Copies that the compiler made and cold parts have pieces of their
+// own.
 struct ProcedurePiece {
   std::string name;
   std::uintptr_t begin = 0;
@@ -46,7 +45,7 @@ struct ProcedurePiece {
 struct Selection {
   std::vector<SelectedProcedure> selected;
   std::vector<RefusedProcedure> refused;
-  std::vector<std::string> notes;  // lines: inlined places of what was selected, aliases
+  std::vector<std::string> notes;    // lines: inlined places of what was selected, aliases
   std::vector<ProcedurePiece> code;  // of `selected` and of `refused` that are here
 };
 
@@ -60,8 +59,8 @@ class Procedures {
   const LoadedSymbols& symbols() const;  // what it found
 
   // Finds the procedures of `list` (as a user writes them) in everything that is loaded now, and makes their
-  // stubs. Nothing is patched yet. How many of all so far can be measured. Called again: further procedures, in what was
-  // loaded at the first time.
+  // stubs. Nothing is patched yet. How many of all so far can be measured. Called again: further procedures, in what
+  // was loaded at the first time.
   Result<std::size_t> open(std::string_view list);
   const Selection& selection() const;
 

@@ -27,8 +27,7 @@ const ZydisDecoder& decoder() {
 }
 
 bool decode(std::span<const std::uint8_t> code, Decoded& out) {
-  return ZYAN_SUCCESS(
-      ZydisDecoderDecodeFull(&decoder(), code.data(), code.size(), &out.instruction, out.operands));
+  return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder(), code.data(), code.size(), &out.instruction, out.operands));
 }
 
 bool is_call(const ZydisDecodedInstruction& instruction) {
@@ -43,9 +42,8 @@ bool is_rip_relative(const ZydisDecodedInstruction& instruction) {
 }
 // Control never reaches what stands behind it.
 bool ends_flow(const ZydisDecodedInstruction& instruction) {
-  return instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
-         instruction.meta.category == ZYDIS_CATEGORY_RET || instruction.mnemonic == ZYDIS_MNEMONIC_UD2 ||
-         instruction.mnemonic == ZYDIS_MNEMONIC_HLT;
+  return instruction.meta.category == ZYDIS_CATEGORY_UNCOND_BR || instruction.meta.category == ZYDIS_CATEGORY_RET ||
+         instruction.mnemonic == ZYDIS_MNEMONIC_UD2 || instruction.mnemonic == ZYDIS_MNEMONIC_HLT;
 }
 bool is_padding(const ZydisDecodedInstruction& instruction) {
   return instruction.mnemonic == ZYDIS_MNEMONIC_NOP || instruction.mnemonic == ZYDIS_MNEMONIC_INT3;
@@ -63,8 +61,7 @@ Error refused(std::string why) {
 
 std::optional<std::int32_t> distance(std::uint64_t from, std::uint64_t to) {
   const auto difference = static_cast<std::int64_t>(to - from);
-  if (difference < std::numeric_limits<std::int32_t>::min() ||
-      difference > std::numeric_limits<std::int32_t>::max()) {
+  if (difference < std::numeric_limits<std::int32_t>::min() || difference > std::numeric_limits<std::int32_t>::max()) {
     return std::nullopt;
   }
   return static_cast<std::int32_t>(difference);
@@ -99,15 +96,13 @@ bool uses_stack_pointer(const Decoded& decoded) {
 
 // Jumps in one piece of the procedure that lead into (first, last), where they cannot stay; or to its entry:
 // true.
-Result<bool> look_for_jumps(const CodePiece& piece, std::uint64_t entry, std::uint64_t first,
-                            std::uint64_t last) {
+Result<bool> look_for_jumps(const CodePiece& piece, std::uint64_t entry, std::uint64_t first, std::uint64_t last) {
   bool to_entry = false;
   Decoded decoded;
   for (std::size_t offset = 0; offset < piece.code.size();) {
     const std::uint64_t address = piece.address + offset;
     if (!decode(piece.code.subspan(offset), decoded)) {
-      return refused(
-          "it holds bytes that are no instructions, so jumps into its first instructions cannot be seen");
+      return refused("it holds bytes that are no instructions, so jumps into its first instructions cannot be seen");
     }
     const ZydisDecodedInstruction& instruction = decoded.instruction;
     if (is_relative_branch(instruction)) {
@@ -121,9 +116,8 @@ Result<bool> look_for_jumps(const CodePiece& piece, std::uint64_t entry, std::ui
 }
 
 void mark(std::span<PatchedRange> ranges, std::uint64_t target) {
-  const auto behind =
-      std::upper_bound(ranges.begin(), ranges.end(), target,
-                       [](std::uint64_t t, const PatchedRange& range) { return t < range.first; });
+  const auto behind = std::upper_bound(ranges.begin(), ranges.end(), target,
+                                       [](std::uint64_t t, const PatchedRange& range) { return t < range.first; });
   if (behind == ranges.begin()) return;
   PatchedRange& range = *std::prev(behind);
   if (target > range.first && target < range.last) range.is_target = true;
@@ -131,13 +125,11 @@ void mark(std::span<PatchedRange> ranges, std::uint64_t target) {
 
 }  // namespace
 
-void mark_jump_targets(std::span<const std::uint8_t> code, std::uint64_t address,
-                       std::span<PatchedRange> ranges) {
+void mark_jump_targets(std::span<const std::uint8_t> code, std::uint64_t address, std::span<PatchedRange> ranges) {
   if (ranges.empty()) return;
   for (std::size_t i = 0; i + kJumpBytes <= code.size(); ++i) {
     const std::uint8_t byte = code[i];
-    const bool is_jump =
-        byte == 0xe8 || byte == 0xe9 || (byte >= 0x80 && byte <= 0x8f && i > 0 && code[i - 1] == 0x0f);
+    const bool is_jump = byte == 0xe8 || byte == 0xe9 || (byte >= 0x80 && byte <= 0x8f && i > 0 && code[i - 1] == 0x0f);
     if (!is_jump) continue;
     std::int32_t relative;
     std::memcpy(&relative, &code[i + 1], sizeof(relative));
@@ -151,8 +143,7 @@ void mark_short_jump_targets(std::span<const std::uint8_t> code, std::uint64_t a
                              std::span<PatchedRange> ranges) {
   Decoded decoded;
   for (std::size_t offset = 0; offset < code.size() && decode(code.subspan(offset), decoded);) {
-    if (is_relative_branch(decoded.instruction))
-      mark(ranges, branch_target(decoded.instruction, address + offset));
+    if (is_relative_branch(decoded.instruction)) mark(ranges, branch_target(decoded.instruction, address + offset));
     offset += decoded.instruction.length;
   }
 }

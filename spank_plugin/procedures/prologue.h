@@ -52,11 +52,9 @@ struct PatchedRange {
 // Marks the ranges (sorted by `first`, not overlapping) that a 32-bit jump or call in `code` leads into:
 // assembly jumps across procedures (the C library's memcpy family). Looks at every byte, so that it needs no
 // symbols; a constant that looks like such a jump is taken for one.
-void mark_jump_targets(std::span<const std::uint8_t> code, std::uint64_t address,
-                       std::span<PatchedRange> ranges);
+void mark_jump_targets(std::span<const std::uint8_t> code, std::uint64_t address, std::span<PatchedRange> ranges);
 // The same for jumps of any size in one procedure's instructions, as far as they can be decoded.
-void mark_short_jump_targets(std::span<const std::uint8_t> code, std::uint64_t address,
-                             std::span<PatchedRange> ranges);
+void mark_short_jump_targets(std::span<const std::uint8_t> code, std::uint64_t address, std::span<PatchedRange> ranges);
 
 struct RelocatedPrologue {
   std::vector<std::uint8_t> bytes;    // ends with a jump to behind the replaced bytes, where that is reached

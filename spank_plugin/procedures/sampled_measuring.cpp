@@ -15,7 +15,8 @@ constinit std::atomic<bool> sampling{false};
 std::vector<std::string>* watched_names = nullptr;
 
 std::uint32_t watched_number(const std::string& name) {
-  const auto number = static_cast<std::uint32_t>(std::find(watched_names->begin(), watched_names->end(), name) - watched_names->begin());
+  const auto number = static_cast<std::uint32_t>(std::find(watched_names->begin(), watched_names->end(), name) -
+                                                 watched_names->begin());
   if (number == watched_names->size()) watched_names->push_back(name);
   return number;
 }
@@ -34,7 +35,8 @@ void sample_what_is_not_measured() {
   if (watched_names == nullptr) watched_names = new std::vector<std::string>;
   std::vector<WatchedCode> code;
   std::vector<ProcedurePiece> pieces = selection.code;
-  std::sort(pieces.begin(), pieces.end(), [](const ProcedurePiece& a, const ProcedurePiece& b) { return a.begin < b.begin; });
+  std::sort(pieces.begin(), pieces.end(),
+            [](const ProcedurePiece& a, const ProcedurePiece& b) { return a.begin < b.begin; });
   std::uintptr_t end = 0;
   for (const ProcedurePiece& piece : pieces) {
     if (piece.begin < end) continue;  // another name of the same code
@@ -66,11 +68,10 @@ std::uint32_t sampled() noexcept {
         for (std::uint32_t number = 0; number < watched_names->size(); ++number) {
           const std::string& name = (*watched_names)[number];
           const auto named = [&](const auto& one) { return one.name == name; };
-          const bool missing =
-              std::any_of(selection.refused.begin(), selection.refused.end(),
-                          [&](const RefusedProcedure& one) { return one.is_here && named(one); }) ||
-              std::any_of(selection.selected.begin(), selection.selected.end(),
-                          [&](const SelectedProcedure& one) { return named(one) && is_off(one); });
+          const bool missing = std::any_of(selection.refused.begin(), selection.refused.end(),
+                                           [&](const RefusedProcedure& one) { return one.is_here && named(one); }) ||
+                               std::any_of(selection.selected.begin(), selection.selected.end(),
+                                           [&](const SelectedProcedure& one) { return named(one) && is_off(one); });
           if (!missing) continue;
           const WatchedSamples samples = Sampler::watched(number);
           if (samples.of > 0) sampled_now->push_back({name.c_str(), samples.inclusive, samples.exclusive, samples.of});
@@ -81,7 +82,8 @@ std::uint32_t sampled() noexcept {
 }
 
 lbf_procedure_samples samples_of(std::uint32_t number) noexcept {
-  return sampled_now != nullptr && number < sampled_now->size() ? (*sampled_now)[number] : lbf_procedure_samples{"", 0, 0, 0};
+  return sampled_now != nullptr && number < sampled_now->size() ? (*sampled_now)[number]
+                                                                : lbf_procedure_samples{"", 0, 0, 0};
 }
 
 }  // namespace lbf::procedures

@@ -175,8 +175,7 @@ Result<void> prepare() {
   if (sample_signal == 0) {
     const int number = unused_signal();
     if (number == 0)
-      return Error{ErrorCode::kUnavailable,
-                   "procedures are not sampled: the program uses all real-time signals"};
+      return Error{ErrorCode::kUnavailable, "procedures are not sampled: the program uses all real-time signals"};
     struct sigaction action {};
     action.sa_sigaction = take_sample;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
@@ -256,8 +255,7 @@ std::uint64_t Sampler::ticks() noexcept {
 std::size_t Sampler::watch_new_threads() {
   std::size_t added = 0;
   for (const int tid : thread_ids()) {
-    const auto known =
-        std::find_if(timers->begin(), timers->end(), [&](const ThreadTimer& t) { return t.tid == tid; });
+    const auto known = std::find_if(timers->begin(), timers->end(), [&](const ThreadTimer& t) { return t.tid == tid; });
     if (known == timers->end() && begin_timer(tid)) ++added;
   }
   return added;
@@ -286,8 +284,7 @@ SampleProfile Sampler::profile(const LoadedSymbols& symbols) {
     auto it = std::upper_bound(all.begin(), all.end(), address,
                                [](std::uintptr_t a, const LoadedSymbol& s) { return a < s.address; });
     const LoadedSymbol* symbol = it == all.begin() ? nullptr : &*--it;
-    if (symbol != nullptr && address >= symbol->address + std::max<std::uint64_t>(symbol->size, 1))
-      symbol = nullptr;
+    if (symbol != nullptr && address >= symbol->address + std::max<std::uint64_t>(symbol->size, 1)) symbol = nullptr;
     if (const auto known = by_symbol.find(symbol); known != by_symbol.end()) return known->second;
     const std::string name = symbol == nullptr ? "(no symbol)" : spellings_of(symbol->linkage).display;
     const std::string module = symbol == nullptr ? "" : symbols.modules()[symbol->module].file;
@@ -326,10 +323,10 @@ SampleProfile Sampler::profile(const LoadedSymbols& symbols) {
     std::stable_sort(procedure.callers.begin(), procedure.callers.end(),
                      [](const SampledCaller& a, const SampledCaller& b) { return a.samples > b.samples; });
   }
-  std::stable_sort(
-      out.procedures.begin(), out.procedures.end(), [](const SampledProcedure& a, const SampledProcedure& b) {
-        return a.inclusive != b.inclusive ? a.inclusive > b.inclusive : a.exclusive > b.exclusive;
-      });
+  std::stable_sort(out.procedures.begin(), out.procedures.end(),
+                   [](const SampledProcedure& a, const SampledProcedure& b) {
+                     return a.inclusive != b.inclusive ? a.inclusive > b.inclusive : a.exclusive > b.exclusive;
+                   });
   return out;
 }
 

@@ -25,8 +25,8 @@ struct SampledCaller {
 struct SampledProcedure {
   std::string name;
   std::string module;
-  std::uint64_t exclusive = 0;  // samples in the procedure itself
-  std::uint64_t inclusive = 0;  // in it or in what it called; recursion counts once
+  std::uint64_t exclusive = 0;           // samples in the procedure itself
+  std::uint64_t inclusive = 0;           // in it or in what it called; recursion counts once
   std::vector<SampledCaller> callers{};  // of those samples, most first
 };
 
@@ -36,8 +36,8 @@ struct SampleProfile {
   std::vector<SampledProcedure> procedures;  // most inclusive samples first
 };
 
-// A piece of code in which samples are counted, as procedure `number`, below kMostWatched; kNotCounted: samples that have it on
-// their stack do not count at all.
+// A piece of code in which samples are counted, as procedure `number`, below kMostWatched; kNotCounted: samples that
+// have it on their stack do not count at all.
 struct WatchedCode {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
@@ -65,10 +65,10 @@ class Sampler {
   // Samples since the start. Any thread.
   static std::uint64_t taken() noexcept;
 
-  // Counts, instead of keeping stacks: of each sample of a thread that calls MPI (take_interval, resume have told) and is in
-  // no call now, which of CODE is on its stack. Goes on for as long as the program runs and takes no memory for it.
-  // Called again: numbers that were watched before go on, others begin. Ends a sampling that was started. Pieces must
-  // not overlap. Errors: as start.
+  // Counts, instead of keeping stacks: of each sample of a thread that calls MPI (take_interval, resume have told) and
+  // is in no call now, which of CODE is on its stack. Goes on for as long as the program runs and takes no memory for
+  // it. Called again: numbers that were watched before go on, others begin. Ends a sampling that was started. Pieces
+  // must not overlap. Errors: as start.
   static Result<std::size_t> watch(std::vector<WatchedCode> code, std::uint64_t interval_ns = kWatchInterval_ns);
   static constexpr std::uint64_t kWatchInterval_ns = 4'000'000;
   static WatchedSamples watched(std::uint32_t number) noexcept;

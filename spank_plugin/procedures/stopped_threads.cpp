@@ -34,8 +34,7 @@ void wait_for_go(int, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   // A signal of an earlier round, delivered late: nobody waits for it.
   if (info->si_code == SI_QUEUE &&
-      static_cast<std::uint32_t>(info->si_value.sival_int) ==
-          round_now.number.load(std::memory_order_acquire) &&
+      static_cast<std::uint32_t>(info->si_value.sival_int) == round_now.number.load(std::memory_order_acquire) &&
       round_now.go_on.load(std::memory_order_acquire) == 0) {
     auto& rip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
     for (std::size_t i = 0; i < round_now.move_count; ++i) {
@@ -67,8 +66,7 @@ void let_go() {
 int unused_signal() {
   for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
     struct sigaction now {};
-    if (sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
-        now.sa_handler == SIG_DFL) {
+    if (sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) {
       return number;
     }
   }
@@ -79,8 +77,8 @@ namespace {
 
 constexpr std::size_t kMostThreads = 8192;
 
-// Of this process. Not on the heap, from the second look on: a thread may have been stopped where it holds the heap's lock. One
-// stop at a time, so these are nobody else's.
+// Of this process. Not on the heap, from the second look on: a thread may have been stopped where it holds the heap's
+// lock. One stop at a time, so these are nobody else's.
 struct ThreadList {
   std::array<int, kMostThreads> ids{};
   std::size_t count = 0;  // above kMostThreads: so many there are
@@ -143,8 +141,7 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
     return Error{ErrorCode::kUnavailable, "it has " + std::to_string(now_there.count) + " threads: too many to stop"};
   if (stop_signal == 0) {
     const int number = unused_signal();
-    if (number == 0)
-      return Error{ErrorCode::kUnavailable, "no real-time signal is left to stop the other threads"};
+    if (number == 0) return Error{ErrorCode::kUnavailable, "no real-time signal is left to stop the other threads"};
     struct sigaction action {};
     action.sa_sigaction = wait_for_go;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
@@ -185,8 +182,8 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
     }
     timespec from{};
     clock_gettime(CLOCK_MONOTONIC, &from);
-    for (int tries = 0;
-         round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.count) - 1; ++tries) {
+    for (int tries = 0; round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.count) - 1;
+         ++tries) {
       const timespec kShort{0, 50'000};
       nanosleep(&kShort, nullptr);
       if (tries % 100 == 99) {  // who has ended meanwhile is not waited for
@@ -201,8 +198,7 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
       clock_gettime(CLOCK_MONOTONIC, &now);
       if (now.tv_sec - from.tv_sec > kPatience_s) {
         let_go();
-        return Error{ErrorCode::kUnavailable,
-                     "a thread could not be stopped in time (it blocks real-time signals)"};
+        return Error{ErrorCode::kUnavailable, "a thread could not be stopped in time (it blocks real-time signals)"};
       }
     }
   }

@@ -17,15 +17,13 @@ namespace {
 // The mapping of /proc/self/maps that HERE lies in, down to the one before it: a main thread's grows.
 void find_stack(ThreadTimes& thread, std::uintptr_t here) noexcept {
   thread.stack_low = thread.stack_high = here;  // unknown: nothing lies on it
-  const long fd =
-      system_call(__NR_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/maps"), O_RDONLY | O_CLOEXEC);
+  const long fd = system_call(__NR_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/maps"), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   std::uintptr_t bounds[2] = {0, 0};
   std::uintptr_t end_before = 0;
   int part = 0;
   for (;;) {
-    const long length =
-        system_call(__NR_read, fd, reinterpret_cast<long>(thread.maps_text), sizeof(thread.maps_text));
+    const long length = system_call(__NR_read, fd, reinterpret_cast<long>(thread.maps_text), sizeof(thread.maps_text));
     if (length <= 0) break;
     for (long i = 0; i < length; ++i) {
       const char c = thread.maps_text[i];
@@ -99,10 +97,11 @@ ThreadTimes* thread_times_at(std::uintptr_t here) noexcept {
     thread->grant = kCallsPerReview;
     thread->reviewed_at = ticks();
     thread->next = __atomic_load_n(&lbf_procedures_threads, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&lbf_procedures_threads, &thread->next, thread, false,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    while (!__atomic_compare_exchange_n(&lbf_procedures_threads, &thread->next, thread, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED)) {
     }
-  } else {  // the sums stay: they are the process's; so does what is left until the next review, for threads that live shortly
+  } else {  // the sums stay: they are the process's; so does what is left until the next review, for threads that live
+            // shortly
     thread->top = thread->highest = thread->base;
     thread->busy = nullptr;
     thread->paused = false;
@@ -132,7 +131,8 @@ std::uintptr_t abandoned_return_address(ThreadTimes& thread, std::uintptr_t slot
     }
   }
   constexpr char kMessage[] =
-      "lbf: a procedure of --lbf-procedures returns to a place that is not known any more (a stack of the program's own "
+      "lbf: a procedure of --lbf-procedures returns to a place that is not known any more (a stack of the program's "
+      "own "
       "making on a thread's stack?); run without --lbf-procedures\n";
   system_call(__NR_write, 2, reinterpret_cast<long>(kMessage), sizeof(kMessage) - 1);
   __builtin_trap();

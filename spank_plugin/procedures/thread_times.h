@@ -1,8 +1,8 @@
-// Thread times: the blocks of all threads that ever called a selected procedure. A thread's first call makes its block or takes
-// over that of a thread that ended.
+// Thread times: the blocks of all threads that ever called a selected procedure. A thread's first call makes its block
+// or takes over that of a thread that ended.
 //
-// Place in the event's way: inside *procedures*, under call times. Hooks come here: compiled for general registers only, with
-// direct system calls. Only sources that are compiled this way include this header.
+// Place in the event's way: inside *procedures*, under call times. Hooks come here: compiled for general registers
+// only, with direct system calls. Only sources that are compiled this way include this header.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@ inline std::uint64_t ticks() noexcept {
   return __builtin_ia32_rdtsc();
 }
 
-inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
-                 long f = 0) noexcept {
+inline long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) noexcept {
   long result;
   register long r10 __asm__("r10") = d;
   register long r8 __asm__("r8") = e;
@@ -59,8 +58,9 @@ inline void add_to(CallSums& total, const CallSums& sums) noexcept {
 // The block of the calling thread, whose stack HERE lies on, without active calls. nullptr: no memory.
 [[gnu::visibility("hidden")]] ThreadTimes* thread_times_at(std::uintptr_t here) noexcept;
 
-// The return address that a call at SLOT left behind of which THREAD has no active record any more. Ends the program where no
-// thread knows it.
-[[gnu::visibility("hidden")]] std::uintptr_t abandoned_return_address(ThreadTimes& thread, std::uintptr_t slot) noexcept;
+// The return address that a call at SLOT left behind of which THREAD has no active record any more. Ends the program
+// where no thread knows it.
+[[gnu::visibility("hidden")]] std::uintptr_t abandoned_return_address(ThreadTimes& thread,
+                                                                      std::uintptr_t slot) noexcept;
 
 }  // namespace lbf::procedures

@@ -9,9 +9,8 @@
 
 extern "C" void lbf_procedures_left(std::uintptr_t slot) noexcept;
 
-extern "C" _Unwind_Reason_Code lbf_procedures_personality(int, _Unwind_Action actions,
-                                                          _Unwind_Exception_Class, _Unwind_Exception*,
-                                                          _Unwind_Context* context) {
+extern "C" _Unwind_Reason_Code lbf_procedures_personality(int, _Unwind_Action actions, _Unwind_Exception_Class,
+                                                          _Unwind_Exception*, _Unwind_Context* context) {
   if ((actions & _UA_CLEANUP_PHASE) == 0) return _URC_CONTINUE_UNWIND;
   // The program's unwinder's own function, not one that was linked into this library: the context is its. A
   // program that has a private copy of the unwinder may give a context of another version: then the frame is

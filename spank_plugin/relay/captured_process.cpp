@@ -88,8 +88,7 @@ void CapturedProcess::read_status(Pass& pass) {
 
 bool CapturedProcess::find_first_ring() {
   const auto begun = std::find_if(rings_.begin(), rings_.end(), [](const CapturedRing& ring) {
-    return !ring.broken && ring.status.state != ring::ProcessState::kStarting &&
-           ring.status.init_leave_ticks != 0;
+    return !ring.broken && ring.status.state != ring::ProcessState::kStarting && ring.status.init_leave_ticks != 0;
   });
   if (begun == rings_.end()) return false;
   std::iter_swap(rings_.begin(), begun);
@@ -121,7 +120,8 @@ void CapturedProcess::take(std::int32_t node_index, Pass& pass) {
   record.thread_level = status.thread_level;
   record.start_realtime_ns = static_cast<std::int64_t>(id.start_realtime_ns);
   record.init_s = static_cast<double>(init_ticks) * tick_s(pass);
-  record.cpu_threshold_ns = static_cast<std::int64_t>(static_cast<double>(status.cpu_threshold_ticks) * tick_s(pass) * 1e9);
+  record.cpu_threshold_ns =
+      static_cast<std::int64_t>(static_cast<double>(status.cpu_threshold_ticks) * tick_s(pass) * 1e9);
   pass.add_control(record);
 }
 
@@ -201,8 +201,7 @@ Result<void> CapturedProcess::drain_thread(CapturedRing& ring, ProcedureClock cl
         if (record.kind == ring::kRecordProcedure) return take_procedure(record, values, clock, pass);
         // What was over when the pass began has no other thread beside it whose ring was not there then.
         const bool concurrent = rings_.size() > 1 || std::max(record.enter, record.leave) >= pass_begin;
-        ring.records.hold(record, values, concurrent ? Concurrency::kOtherThreads : Concurrency::kAlone,
-                          split_calls_);
+        ring.records.hold(record, values, concurrent ? Concurrency::kOtherThreads : Concurrency::kAlone, split_calls_);
       },
       pass);
 }
@@ -213,8 +212,7 @@ std::uint64_t CapturedProcess::drain(Pass& pass) {
   // The thread that called MPI_Init knows it; others, when they have measured something.
   for (const CapturedRing& ring : rings_)
     procedure_call_ticks_256_ = std::max(procedure_call_ticks_256_, ring.status.procedures.call_ticks_256);
-  const ProcedureClock clock{tick_s(pass),
-                             static_cast<double>(procedure_call_ticks_256_) / 256 * tick_s(pass)};
+  const ProcedureClock clock{tick_s(pass), static_cast<double>(procedure_call_ticks_256_) / 256 * tick_s(pass)};
   // Threads twice: whatever a record of the first round refers to is in the rings by the second one.
   for (std::size_t nth = 0; nth < rings_.size() * (threaded_ ? 2 : 1); ++nth) {
     CapturedRing& ring = rings_[nth % rings_.size()];
@@ -256,8 +254,7 @@ std::uint64_t CapturedProcess::settled_until(const Pass& pass) const {
 void CapturedProcess::release(Release what, Pass& pass) {
   std::vector<ThreadRecords*> threads;
   for (CapturedRing& ring : rings_) threads.push_back(&ring.records);
-  ThreadMerge merge(threads,
-                    what == Release::kAll ? std::numeric_limits<std::uint64_t>::max() : settled_until(pass));
+  ThreadMerge merge(threads, what == Release::kAll ? std::numeric_limits<std::uint64_t>::max() : settled_until(pass));
   const auto done = merge.convert(converter_, tick_s(pass), sink(pass));
   if (done.ok()) return;
   for (CapturedRing& ring : rings_) {
@@ -274,9 +271,8 @@ void CapturedProcess::keep_alive(Pass& pass) {
   const bool quiet = progress_.known && progress_.consumed_bytes == consumed;
   if (pass.now_ns() - progress_.read_ns < (quiet ? kKeepAliveIntervalNs : kCpuReadIntervalNs)) return;
   // A quiet rank that is found in a call may be spinning in it: that time is no process time.
-  const auto cpu_ns = ring.status.where == ring::kInProgram
-                          ? read_thread_cpu_ns(pid_, ring.reader.identity().tid)
-                          : std::nullopt;
+  const auto cpu_ns =
+      ring.status.where == ring::kInProgram ? read_thread_cpu_ns(pid_, ring.reader.identity().tid) : std::nullopt;
   if (quiet && cpu_ns && *cpu_ns > progress_.cpu_ns) {
     converter_.keep_alive(seconds_from_ns(static_cast<Nanoseconds>(*cpu_ns - progress_.cpu_ns)),
                           [&](const Event& event) { pass.add(rank_, event); });
@@ -315,8 +311,7 @@ void CapturedProcess::give_back_rings(KnownRings& files, const Pass& pass) {
     if (!pending || *pending > 0) continue;
     given_back_.add(ring, pass);
     files.remove(ring.file, ring.inode);
-    progress_.known =
-        false;  // where one ring is left: what its thread used while there were more is no progress since
+    progress_.known = false;  // where one ring is left: what its thread used while there were more is no progress since
     rings_.erase(rings_.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
@@ -328,8 +323,8 @@ void CapturedProcess::end(std::string_view how, Pass& pass) {
   if (suspension_.total_s() > 0) {
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", suspension_.total_s());
-    pass.note("rank " + std::to_string(rank_) + " was stopped (a suspended job?) for about " +
-                  seconds.data() + " s: in the measured time, but in no prediction",
+    pass.note("rank " + std::to_string(rank_) + " was stopped (a suspended job?) for about " + seconds.data() +
+                  " s: in the measured time, but in no prediction",
               suspension_.total_s());
   }
   write_stats(pass);

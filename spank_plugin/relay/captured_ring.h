@@ -16,8 +16,7 @@
 
 namespace lbf::relay {
 
-inline constexpr std::uint64_t kDrainBytesPerPass = 2
-                                                    << 20;  // of one ring, so that no rank starves the others
+inline constexpr std::uint64_t kDrainBytesPerPass = 2 << 20;  // of one ring, so that no rank starves the others
 
 struct CapturedRing {
   std::string file;

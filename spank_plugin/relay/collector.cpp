@@ -53,8 +53,7 @@ void Collector::open_ring(const RingDirectory::Ring& found, Pass& pass) {
 
 void Collector::leave_out(std::int32_t pid, const std::string& what, const std::string& why, Pass& pass) {
   if (++left_out_ > 1) return;
-  pass.note("process " + std::to_string(pid) + (what.empty() ? "" : " (" + what + ")") +
-            " is left out: " + why);
+  pass.note("process " + std::to_string(pid) + (what.empty() ? "" : " (" + what + ")") + " is left out: " + why);
 }
 
 bool Collector::take(CapturedProcess& process, Pass& pass) {
@@ -125,8 +124,7 @@ void Collector::finish(ClockReading now, const TickRate& rate, BatchBuilder& out
   }
   processes_.clear();
   if (left_out_ > 1) {
-    pass.note(std::to_string(left_out_) +
-              " processes on this node were left out (not of the step's MPI_COMM_WORLD)");
+    pass.note(std::to_string(left_out_) + " processes on this node were left out (not of the step's MPI_COMM_WORLD)");
   }
   out.flush();
 }
@@ -162,8 +160,7 @@ void Collector::give_orders(std::span<const RingOrder> orders, ClockReading now,
   for_each_sound_ring([&](CapturedProcess& process, CapturedRing& ring) {
     if (i == orders.size()) return;
     const RingOrder& order = orders[i++];
-    if (auto done = ring.reader.write_control(order.order, order.window, order.grant, order.counted_grant);
-        !done) {
+    if (auto done = ring.reader.write_control(order.order, order.window, order.grant, order.counted_grant); !done) {
       process.close_ring(ring, done.error(), pass);
     }
   });

@@ -59,8 +59,7 @@ class Collector {
   // The sound rings of the processes that are under way.
   std::vector<RingUse> ring_uses();
   // ORDERS[i] into the control word of ring_uses()[i]. REQUIRES: no pass() since ring_uses(); rate.ready().
-  void give_orders(std::span<const RingOrder> orders, ClockReading now, const TickRate& rate,
-                   BatchBuilder& out);
+  void give_orders(std::span<const RingOrder> orders, ClockReading now, const TickRate& rate, BatchBuilder& out);
 
   // From now on in the rings of all processes, also of those that come; the first time a record says so in
   // the stream. A list that is not newer than the one before changes nothing.
@@ -75,8 +74,7 @@ class Collector {
   bool idle() const { return processes_.empty() && !rescan_; }
 
  private:
-  explicit Collector(CollectorOptions options)
-      : options_(std::move(options)), known_rings_(options_.directory) {}
+  explicit Collector(CollectorOptions options) : options_(std::move(options)), known_rings_(options_.directory) {}
   void scan(Pass& pass);
   void open_ring(const RingDirectory::Ring& found, Pass& pass);
   void look_at(CapturedProcess& process, StepState step, Pass& pass);

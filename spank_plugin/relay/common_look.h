@@ -21,8 +21,8 @@ inline Nanoseconds until_common_look_ns(Nanoseconds realtime_ns, Nanoseconds per
   return rest_ns < kTooSoonNs ? rest_ns + period_ns : rest_ns;
 }
 
-// Between looks while calls are recorded: such that a ring is hardly ever more than an eighth full when it is looked at. Sleeps
-// grow from SLEEP_MS, after which the FULLEST ring was so full, to LONGEST_MS at most.
+// Between looks while calls are recorded: such that a ring is hardly ever more than an eighth full when it is looked
+// at. Sleeps grow from SLEEP_MS, after which the FULLEST ring was so full, to LONGEST_MS at most.
 inline int next_sleep_ms(int sleep_ms, double fullest, int shortest_ms, int longest_ms) {
   if (fullest > 0.25) return shortest_ms;
   if (fullest > 0.125) return std::max(sleep_ms / 2, shortest_ms);

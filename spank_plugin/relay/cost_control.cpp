@@ -64,11 +64,10 @@ CostControl::CostControl(const CostSettings& settings)
 }
 
 double CostControl::predict(const cost::CostHistory& history) const {
-  const std::array parts{
-      cost::PrimitiveForecast{history.calls_per_s, history.call_s},
-      cost::PrimitiveForecast{history.calls_per_s, settings_.primitives.relayed_s},
-      // The relay's looks are the node's: each of its ranks bears a part of them.
-      cost::PrimitiveForecast{1.0 / settings_.ranks, history.relay_share}};
+  const std::array parts{cost::PrimitiveForecast{history.calls_per_s, history.call_s},
+                         cost::PrimitiveForecast{history.calls_per_s, settings_.primitives.relayed_s},
+                         // The relay's looks are the node's: each of its ranks bears a part of them.
+                         cost::PrimitiveForecast{1.0 / settings_.ranks, history.relay_share}};
   return cost::predicted_share(parts);
 }
 
@@ -183,8 +182,8 @@ void CostControl::share_out(const cost::Order& order, std::span<const RingUse> r
     const double by_rate = calls_per_s > 0 ? ring.calls_per_s / calls_per_s : equal;
     const double counted = std::min(1.0, std::max(kCountParts * equal, 2 * by_rate));
     ring.told.counted_grant =
-        use.counted_calls + std::max<std::uint64_t>(
-                                static_cast<std::uint64_t>(counted * static_cast<double>(order.count_grant)), 1);
+        use.counted_calls +
+        std::max<std::uint64_t>(static_cast<std::uint64_t>(counted * static_cast<double>(order.count_grant)), 1);
     if (order.state != cost::CaptureState::kOpen) continue;
     const double share = kEqualPart * equal + (1 - kEqualPart) * by_rate;
     const auto calls = static_cast<std::uint64_t>(share * static_cast<double>(order.call_grant));

@@ -20,9 +20,9 @@
 namespace lbf::relay {
 
 struct CostSettings {
-  double limit = 0;        // share of the program's processor time; 0: the capture is off
-  double relay_limit = 0;  // the relay's own part; 0: any part of `limit`
-  std::uint64_t seed = 0;  // of the step, alike on all its nodes: where the windows are
+  double limit = 0;         // share of the program's processor time; 0: the capture is off
+  double relay_limit = 0;   // the relay's own part; 0: any part of `limit`
+  std::uint64_t seed = 0;   // of the step, alike on all its nodes: where the windows are
   std::uint32_t ranks = 1;  // of this node
   bool alone = false;       // they are all ranks of the step
   double calls_per_cpu_s = cost::kDefaultCallsPerCpuS;
@@ -51,8 +51,8 @@ class CostControl {
  public:
   explicit CostControl(const CostSettings& settings);
 
-  // From earlier runs: the prediction is made anew from them, whenever the word comes (nothing of this run is in it); the
-  // regulator takes them before the first call only, because then it knows better.
+  // From earlier runs: the prediction is made anew from them, whenever the word comes (nothing of this run is in it);
+  // the regulator takes them before the first call only, because then it knows better.
   void expect(const cost::CostHistory& history);
 
   // One order for each of RINGS, in their order. NOW_NS: CLOCK_REALTIME, never stepping back. USAGE is cumulative, all
@@ -68,8 +68,8 @@ class CostControl {
   // processor time: before the first call, and as it was corrected by what was seen.
   double predicted_share() const { return predicted_share_; }
   double corrected_share() const;
-  std::uint32_t windows() const { return windows_; }  // opened so far, the first included
-  Seconds open_s() const { return open_s_; }          // for how long the capture was ordered to record
+  std::uint32_t windows() const { return windows_; }    // opened so far, the first included
+  Seconds open_s() const { return open_s_; }            // for how long the capture was ordered to record
   Seconds regulated_s() const { return regulated_s_; }  // since the first decision
   // How often a ring used up its grant before the relay looked again.
   std::uint64_t grants_used_up() const { return grants_used_up_; }

@@ -39,8 +39,8 @@ CostMeter::Use CostMeter::use_since(const PrimitiveReading& before, const Primit
   use.executions = now.executions - before.executions;
   const Seconds ideal_s = ideal_once_s(now, seconds_per_tick, ideal_of_node_s);
   // Where no execution was sampled since the last look, all that ever were stand for it.
-  Seconds once_s = sampled_once_s(now.sampled - before.sampled, now.sampled_ticks - before.sampled_ticks,
-                                  seconds_per_tick);
+  Seconds once_s =
+      sampled_once_s(now.sampled - before.sampled, now.sampled_ticks - before.sampled_ticks, seconds_per_tick);
   if (once_s == 0) once_s = sampled_once_s(now.sampled, now.sampled_ticks, seconds_per_tick);
   // Nothing is faster than with everything in the cache: a mean below that is the scatter of the samples.
   once_s = std::max(once_s, ideal_s);
@@ -61,8 +61,7 @@ Seconds CostMeter::procedures_since(const ProcedureReading& now, Seconds seconds
     return 0;
   }
   const std::uint64_t calls = now.calls - before.calls;
-  const Seconds once_s =
-      std::min(static_cast<double>(now.call_ticks_256) / 256 * seconds_per_tick, kLongestOnceS);
+  const Seconds once_s = std::min(static_cast<double>(now.call_ticks_256) / 256 * seconds_per_tick, kLongestOnceS);
   const Seconds spent_s = static_cast<double>(calls) * once_s +
                           static_cast<double>(now.record_ticks - before.record_ticks) * seconds_per_tick;
   // A thread cannot spend more than passed; what is told late was spent since the last word about it.

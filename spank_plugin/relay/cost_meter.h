@@ -16,9 +16,9 @@ namespace lbf::relay {
 
 // What the node's own primitives cost, measured by the relay when it starts (primitive_probe.h).
 struct PrimitiveCosts {
-  Seconds recorded_s;  // capture: one recorded call, everything in the cache
-  Seconds counted_s;   // capture: one counted call
-  Seconds relayed_s;   // relay: one event encoded and compressed
+  Seconds recorded_s;    // capture: one recorded call, everything in the cache
+  Seconds counted_s;     // capture: one counted call
+  Seconds relayed_s;     // relay: one event encoded and compressed
   Seconds looked_s = 0;  // relay: one look at one ring in which nothing is new
 };
 
@@ -30,12 +30,14 @@ struct RankCost {
   std::uint64_t counted_calls = 0;
   std::uint64_t procedure_calls = 0;  // of measured procedures
   Seconds procedures_s = 0;           // what they cost; in `observed` too
-  Seconds cpu_s = 0;  // processor time of the process since it was taken, the capture's included
-  Seconds once_s = 0;  // what was spent once, whatever was ordered: starting the capture, choosing procedures; not in `observed`
-  Seconds late_once_s = 0;  // of it what is in cpu_s: threads that begin late, procedures of "auto"
+  Seconds cpu_s = 0;                  // processor time of the process since it was taken, the capture's included
+  Seconds once_s =
+      0;  // what was spent once, whatever was ordered: starting the capture, choosing procedures; not in `observed`
+  Seconds late_once_s = 0;        // of it what is in cpu_s: threads that begin late, procedures of "auto"
   std::uint64_t disbelieved = 0;  // looks at counters that cannot be true
-  Seconds delayed_s = 0;  // ready to run without a processor, since it was taken
-  Seconds watched_s = 0;  // wall time in which calls were recorded or counted: since MPI_Init, until the capture was off
+  Seconds delayed_s = 0;          // ready to run without a processor, since it was taken
+  Seconds watched_s =
+      0;  // wall time in which calls were recorded or counted: since MPI_Init, until the capture was off
 
   Seconds program_cpu_s() const { return std::max(cpu_s - observed.direct_s - late_once_s, 0.0); }
 };

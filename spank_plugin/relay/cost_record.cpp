@@ -32,8 +32,8 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
     all.watched_s += cost.watched_s;
     program_cpu_s += cost.program_cpu_s();
     if (!listed) continue;
-    list.push_back({static_cast<std::uint64_t>(rank), cost.observed.direct_s, cost.observed.ideal_s, cost.recorded_calls, cost.counted_calls,
-                    cost.program_cpu_s()});
+    list.push_back({static_cast<std::uint64_t>(rank), cost.observed.direct_s, cost.observed.ideal_s,
+                    cost.recorded_calls, cost.counted_calls, cost.program_cpu_s()});
   }
   protocol::CostRecord record;
   record.node_index = facts.node_index;

@@ -17,8 +17,8 @@ struct CostFacts {
   PrimitiveCosts primitives{};
   Seconds relay_cpu_s = 0;   // since the first process was taken
   Seconds once_relay_s = 0;  // before
-  Seconds pressed_s = 0;  // the capture was closed because too much waited to be sent
-  Seconds held_up_s = 0;  // other ranks, by the relay (cost/held_up.h)
+  Seconds pressed_s = 0;     // the capture was closed because too much waited to be sent
+  Seconds held_up_s = 0;     // other ranks, by the relay (cost/held_up.h)
 };
 
 // Without the list of ranks where it would be too long for a control record.

@@ -33,8 +33,7 @@ std::uint64_t sequence_of(std::string_view batch) {
 
 Error unexpected(const HttpResponse& response) {
   if (response.status >= 400) return error_of_response(response);
-  return {ErrorCode::kInternal,
-          "lbfd answered " + std::to_string(response.status) + " without next_sequence"};
+  return {ErrorCode::kInternal, "lbfd answered " + std::to_string(response.status) + " without next_sequence"};
 }
 
 }  // namespace
@@ -42,8 +41,8 @@ Error unexpected(const HttpResponse& response) {
 std::string stream_target(const SpoolHeader& stream) {
   std::string target = "/v1/steps/";
   for (const char c : stream.key) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '_' || c == '.' || c == '/';
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                       c == '_' || c == '.' || c == '/';
     if (plain) {
       target += c;
     } else {
@@ -116,13 +115,11 @@ void Delivery::connect(std::uint64_t now_ns) {
   if (!numbered_) {
     next_sequence_ = next;  // another relay of this node and step has been here: go on after it
   } else if (next < oldest_unacknowledged()) {
-    return refuse(
-        {ErrorCode::kInternal, "lbfd wants batch " + std::to_string(next) +
-                                   " again, which it had acknowledged: has its trace store been removed?"});
+    return refuse({ErrorCode::kInternal, "lbfd wants batch " + std::to_string(next) +
+                                             " again, which it had acknowledged: has its trace store been removed?"});
   }
   if (numbered_ && next > next_sequence_) {
-    return refuse({ErrorCode::kInternal, "lbfd has batch " + std::to_string(next - 1) +
-                                             " of this stream, the relay " +
+    return refuse({ErrorCode::kInternal, "lbfd has batch " + std::to_string(next - 1) + " of this stream, the relay " +
                                              "has not sent it: do two relays have the same node index?"});
   }
   totals_.history = history_of(answer);
@@ -152,8 +149,7 @@ void Delivery::post_in_flight(std::uint64_t now_ns) {
   }
   // 409: lbfd lacks an earlier batch. Asking for the stream again says which, and whether that can be mended.
   const Error error = unexpected(*response);
-  if (is_passing(response->status) || response->status == 409 || response->status < 400)
-    return failed(error, now_ns);
+  if (is_passing(response->status) || response->status == 409 || response->status < 400) return failed(error, now_ns);
   refuse(error);
 }
 
@@ -200,8 +196,8 @@ Result<void> Delivery::append_to_spool(std::string_view bytes) {
   return spool_->append(SpoolRecordKind::kBatch, bytes);
 }
 
-// First, so that the file is in order. Without room it stays in memory, also when there is room later: it may have arrived
-// already, and younger ones may be in the file by then.
+// First, so that the file is in order. Without room it stays in memory, also when there is room later: it may have
+// arrived already, and younger ones may be in the file by then.
 bool Delivery::spill_in_flight() {
   if (!in_flight_ || in_flight_is_spooled_ || in_flight_stays_) return false;
   in_flight_stays_ = true;
@@ -217,8 +213,7 @@ void Delivery::spill_oldest() {
   std::unique_ptr<BatchEncoder> batch = std::move(queue_.front());
   queue_.pop_front();
   queued_bytes_ -= std::min(queued_bytes_, batch->raw_bytes());
-  if (totals_.lost_batches > 0 && batch->events() > 0)
-    return lose_batch();  // after a hole it cannot be matched
+  if (totals_.lost_batches > 0 && batch->events() > 0) return lose_batch();  // after a hole it cannot be matched
   const std::string bytes = batch->finish(options_.stream.stream, next_sequence_);
   auto spooled = append_to_spool(bytes);
   if (!spooled) {
@@ -328,11 +323,11 @@ Result<bool> SpoolDelivery::deliver_next() {
   const bool batch = (*record)->kind == SpoolRecordKind::kBatch;
   const std::uint64_t sequence = batch ? sequence_of((*record)->bytes) : 0;
   if (batch && sequence < durable_below_) return false;
-  auto response =
-      request_("POST", batch ? target_ + "/batches/" + std::to_string(sequence) : target_ + "/end",
-               (*record)->bytes, batch ? kBatchType : kJsonType);
+  auto response = request_("POST", batch ? target_ + "/batches/" + std::to_string(sequence) : target_ + "/end",
+                           (*record)->bytes, batch ? kBatchType : kJsonType);
   if (!response) return Error{ErrorCode::kUnavailable, response.error().message};
-  if (batch && response->status == 409 && protocol::decode_stream_answer(response->body).next_sequence > sequence) return false;
+  if (batch && response->status == 409 && protocol::decode_stream_answer(response->body).next_sequence > sequence)
+    return false;
   if (response->status == 200) return false;
   const Error error = unexpected(*response);
   if (is_passing(response->status)) return Error{ErrorCode::kUnavailable, error.message};

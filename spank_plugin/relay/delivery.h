@@ -28,8 +28,8 @@
 namespace lbf::relay {
 
 // One HTTP request to lbfd: METHOD, TARGET, BODY, CONTENT-TYPE. Errors: kUnavailable (nobody answers).
-using RequestFunction = std::function<Result<HttpResponse>(std::string_view, std::string_view,
-                                                           std::string_view, std::string_view)>;
+using RequestFunction =
+    std::function<Result<HttpResponse>(std::string_view, std::string_view, std::string_view, std::string_view)>;
 
 struct DeliveryOptions {
   SpoolHeader stream;     // key, stream number, server and description of the step

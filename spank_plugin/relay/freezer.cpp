@@ -58,14 +58,16 @@ std::string freezer_file_in(std::string_view cgroups, std::string_view mounts) {
   const Cgroup cgroup = cgroup_in(cgroups);
   if (cgroup.path.empty()) return {};
   std::string file;
-  // 35 24 0:30 ROOT MOUNT_POINT OPTIONS [OPTIONAL...] - TYPE SOURCE SUPER_OPTIONS; what is mounted over another comes later.
+  // 35 24 0:30 ROOT MOUNT_POINT OPTIONS [OPTIONAL...] - TYPE SOURCE SUPER_OPTIONS; what is mounted over another comes
+  // later.
   split(mounts, '\n', [&](std::string_view line) {
     std::vector<std::string_view> fields;
     split(line, ' ', [&](std::string_view field) { fields.push_back(field); });
     std::size_t dash = 6;
     while (dash < fields.size() && fields[dash] != "-") ++dash;
     if (dash + 3 >= fields.size()) return;
-    if (cgroup.version_1 ? fields[dash + 1] != "cgroup" || !has_part(fields[dash + 3], ',', "freezer") : fields[dash + 1] != "cgroup2")
+    if (cgroup.version_1 ? fields[dash + 1] != "cgroup" || !has_part(fields[dash + 3], ',', "freezer")
+                         : fields[dash + 1] != "cgroup2")
       return;
     const std::string_view root = fields[3] == "/" ? std::string_view() : fields[3];
     if (!cgroup.path.starts_with(root)) return;

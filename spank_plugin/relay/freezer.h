@@ -1,4 +1,5 @@
-// Whether a process is frozen: proctrack/cgroup leaves all of a suspended step's processes so, and stops only Slurm's own tasks.
+// Whether a process is frozen: proctrack/cgroup leaves all of a suspended step's processes so, and stops only Slurm's
+// own tasks.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 
 namespace lbf::relay {
 
-// The file that tells of PID's cgroup: freezer.state of cgroup version 1, cgroup.events of version 2. Empty: there is none that is
-// to be seen from here.
+// The file that tells of PID's cgroup: freezer.state of cgroup version 1, cgroup.events of version 2. Empty: there is
+// none that is to be seen from here.
 std::string freezer_file_of(std::int32_t pid);
 
 // Whether all processes of that cgroup are frozen. An empty name, or one that cannot be read: false.

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxEnvironmentBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxCommandBytes = std::size_t{32} << 10;
 constexpr std::size_t kMaxNameBytes = 256;  // of a namespace: PMIX_MAX_NSLEN
-constexpr int kMaxGenerations = 16;  // of scripts between a launcher's daemon and a rank
+constexpr int kMaxGenerations = 16;         // of scripts between a launcher's daemon and a rank
 constexpr std::string_view kHydraLocalRanks = "MPI_LOCALNRANKS";
 
 std::string read_up_to(const std::string& path, std::size_t limit) {
@@ -116,7 +116,8 @@ Launch launch_of_process(std::int32_t pid) {
   for (int generation = 0; generation < kMaxGenerations && launch.run.empty(); ++generation) {
     ancestor = parent_of(ancestor);
     if (ancestor <= 1) break;
-    launch = launch_by_hydra(environment, read_up_to("/proc/" + std::to_string(ancestor) + "/cmdline", kMaxCommandBytes));
+    launch =
+        launch_by_hydra(environment, read_up_to("/proc/" + std::to_string(ancestor) + "/cmdline", kMaxCommandBytes));
   }
   return launch;
 }

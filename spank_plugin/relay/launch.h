@@ -19,9 +19,9 @@ struct Launch {
 // From the words of ENVIRONMENT ("NAME=VALUE", a NUL behind each): Open MPI 4 (PMIX_NAMESPACE is the job's
 // number, 1 in its low 16 bits) and 5 ("prterun-HOST-PID@1").
 Launch launch_of_environment(std::string_view environment);
-// MPICH's Hydra says nothing of that to a rank: its proxy's command line does (PROXY, a NUL behind each word), where mpiexec
-// listens, the same on all nodes, and which of its worlds this is (--pgid). ENVIRONMENT is the rank's: the proxies of one
-// mpiexec are one step of Slurm's. An empty run: Hydra did not start it.
+// MPICH's Hydra says nothing of that to a rank: its proxy's command line does (PROXY, a NUL behind each word), where
+// mpiexec listens, the same on all nodes, and which of its worlds this is (--pgid). ENVIRONMENT is the rank's: the
+// proxies of one mpiexec are one step of Slurm's. An empty run: Hydra did not start it.
 Launch launch_by_hydra(std::string_view environment, std::string_view proxy);
 // Of a process of this user, now; nothing of one that is gone.
 Launch launch_of_process(std::int32_t pid);

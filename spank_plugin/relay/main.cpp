@@ -100,10 +100,8 @@ int run(int argc, char** argv) {
   app.add_option("--status-fd", status_fd, "gets one byte at the end: D delivered, S spooled, L lost");
   app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
       ->check(CLI::Range(0.0, 3600.0));
-  auto* flush =
-      app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
-  app.add_option("--abandon", cleanup_dir,
-                 "end the stream of a killed relay, remove its ring directory, then exit")
+  auto* flush = app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
+  app.add_option("--abandon", cleanup_dir, "end the stream of a killed relay, remove its ring directory, then exit")
       ->excludes(flush);
   try {
     app.parse(argc, argv);
@@ -119,8 +117,7 @@ int run(int argc, char** argv) {
       complain(left.error().message);
       return 1;
     }
-    if (*left > 0)
-      std::fprintf(stderr, "lbf-relay: error: %d spool files are left in %s\n", *left, flush_dir.c_str());
+    if (*left > 0) std::fprintf(stderr, "lbf-relay: error: %d spool files are left in %s\n", *left, flush_dir.c_str());
     return *left == 0 ? 0 : 1;
   }
   if (!cleanup_dir.empty()) {
@@ -140,8 +137,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (options.ring_dir.empty() || options.server.empty() || step_file.empty()) {
-    std::fprintf(
-        stderr, "lbf-relay: error: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
+    std::fprintf(stderr, "lbf-relay: error: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
     return 2;
   }
   options.spool_limit_bytes = spool_limit_mb << 20;

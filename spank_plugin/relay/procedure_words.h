@@ -25,8 +25,8 @@ class ProcedureWords {
  public:
   // The words come from the user's program: lengths are checked, and lbfd takes the words for what they are.
   // A name is told to CONVERTER.
-  void take(Rank rank, const ring::Record& record, std::span<const std::uint64_t> values,
-            ProcedureClock clock, RecordConverter& converter, Pass& pass);
+  void take(Rank rank, const ring::Record& record, std::span<const std::uint64_t> values, ProcedureClock clock,
+            RecordConverter& converter, Pass& pass);
 
  private:
   std::map<std::uint32_t, std::string> names_;  // by the process's own number, as named in the stream

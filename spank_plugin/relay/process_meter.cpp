@@ -12,8 +12,7 @@ namespace {
 Seconds passed_s(const CapturedRing& ring, const Pass& pass) {
   // Of a ring that says it is older than this: a ring's word is not enough for more.
   constexpr Seconds kOldestRingS = 3600;
-  if (ring.metered_ns > 0)
-    return static_cast<double>(pass.now_ns() - std::min(ring.metered_ns, pass.now_ns())) * 1e-9;
+  if (ring.metered_ns > 0) return static_cast<double>(pass.now_ns() - std::min(ring.metered_ns, pass.now_ns())) * 1e-9;
   const std::uint64_t at = ring.now_ticks(pass);
   const std::uint64_t began = std::min(ring.reader.identity().start_ticks, at);
   return std::min(static_cast<double>(at - began) * ring.tick_s(pass), kOldestRingS);
@@ -21,9 +20,8 @@ Seconds passed_s(const CapturedRing& ring, const Pass& pass) {
 
 }  // namespace
 
-void ProcessMeter::observe(std::int32_t pid, std::span<CapturedRing> rings, const RingTotals& ended,
-                           Seconds watched_s, const PrimitiveCosts& primitives, const Pass& pass,
-                           RankCost& cost) {
+void ProcessMeter::observe(std::int32_t pid, std::span<CapturedRing> rings, const RingTotals& ended, Seconds watched_s,
+                           const PrimitiveCosts& primitives, const Pass& pass, RankCost& cost) {
   Seconds once_s = ended.once_s;
   for (CapturedRing& ring : rings) {
     if (ring.broken) continue;

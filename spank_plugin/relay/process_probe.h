@@ -7,10 +7,10 @@
 namespace lbf::relay {
 
 struct ProcessStat {
-  bool alive = false;                  // neither gone nor a zombie: some thread of it runs
-  bool stopped = false;                // by a signal: scontrol suspend sends SIGTSTP
-  // Waits for a disk and the like; or was stopped and then frozen by its cgroup (proctrack/cgroup with version 1's freezer),
-  // which hides the stop from Linux 6.1 on.
+  bool alive = false;    // neither gone nor a zombie: some thread of it runs
+  bool stopped = false;  // by a signal: scontrol suspend sends SIGTSTP
+  // Waits for a disk and the like; or was stopped and then frozen by its cgroup (proctrack/cgroup with version 1's
+  // freezer), which hides the stop from Linux 6.1 on.
   bool uninterruptible = false;
   std::uint64_t start_time_clock = 0;  // with the pid, names one process for good
 };

@@ -109,8 +109,8 @@ std::string base_name(const std::string& path) {
 // "python3.11" is python.
 bool is_interpreter(const std::string& executable) {
   std::string name = base_name(executable);
-  while (!name.empty() && (std::isdigit(static_cast<unsigned char>(name.back())) != 0 || name.back() == '.' ||
-                           name.back() == '-'))
+  while (!name.empty() &&
+         (std::isdigit(static_cast<unsigned char>(name.back())) != 0 || name.back() == '.' || name.back() == '-'))
     name.pop_back();
   static constexpr std::array<std::string_view, 17> kNames = {
       "python", "pypy", "perl", "ruby",   "julia",      "Rscript", "R",   "lua", "luajit",

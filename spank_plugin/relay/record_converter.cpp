@@ -38,8 +38,8 @@ Error bad_record(const ring::Record& record, const std::string& what) {
 
 Duration RecordConverter::Rounding::take(std::uint64_t ticks, Seconds seconds_per_tick) {
   constexpr std::uint64_t kOneNs = std::uint64_t{1} << kRateBits;
-  const auto rate = static_cast<std::uint64_t>(
-      std::clamp(seconds_per_tick * 1e9 * static_cast<double>(kOneNs) + 0.5, 0.0, 0x1p63));
+  const auto rate =
+      static_cast<std::uint64_t>(std::clamp(seconds_per_tick * 1e9 * static_cast<double>(kOneNs) + 0.5, 0.0, 0x1p63));
   const unsigned __int128 exact = static_cast<unsigned __int128>(ticks) * rate + rest_;
   rest_ = static_cast<std::uint64_t>(exact) & (kOneNs - 1);
   const unsigned __int128 ns = exact >> kRateBits;

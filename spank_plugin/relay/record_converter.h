@@ -3,9 +3,9 @@
 // Place in the event's way: ring -> RingReader -> *RecordConverter* -> batches. Implements the rules of
 // spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) -
 // what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it
-// (docs/adr/0002-process-time-by-tsc.md); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave
-// the process in advance is taken from the gaps that follow. Of calls that threads make side by side each has the time that
-// passed since the one before it in the sequence ended.
+// (docs/adr/0002-process-time-by-tsc.md); preempted and waiting time is dropped. Sums are exact: what keep-alive events
+// gave the process in advance is taken from the gaps that follow. Of calls that threads make side by side each has the
+// time that passed since the one before it in the sequence ended.
 //
 // A record on a communicator whose definition never came (docs/capture.md, "Communicators") becomes a kGap
 // event of one event with its times: lbfd refuses what it cannot know, and the other ranks of the node with
@@ -33,17 +33,19 @@ class RecordConverter {
   // Time starts at START_TICKS (the return of MPI_Init). WORLD_SIZE bounds the ranks in the records.
   // FROM_ITS_BEGIN: no earlier relay took records (and definitions) of this process.
   RecordConverter(std::uint64_t start_ticks, Rank world_size, bool from_its_begin = true)
-      : last_leave_ticks_(start_ticks), world_size_(world_size), definitions_known_(from_its_begin), all_procedures_named_(!from_its_begin) {}
+      : last_leave_ticks_(start_ticks),
+        world_size_(world_size),
+        definitions_known_(from_its_begin),
+        all_procedures_named_(!from_its_begin) {}
 
   // Errors: kInvalidInput, a record that capture never writes (a rank outside the world, broken values);
   // nothing of it reaches the sink.
-  Result<void> convert(const ring::Record& record, std::span<const std::uint64_t> values,
-                       Seconds seconds_per_tick, const RelayEventSink& sink);
+  Result<void> convert(const ring::Record& record, std::span<const std::uint64_t> values, Seconds seconds_per_tick,
+                       const RelayEventSink& sink);
 
   // The definition in RECORD, which `convert` will get later, without time: for records of other threads that
   // come before it. Does nothing where the communicator is defined, or RECORD is no sound definition.
-  void define_ahead(const ring::Record& record, std::span<const std::uint64_t> values,
-                    const RelayEventSink& sink);
+  void define_ahead(const ring::Record& record, std::span<const std::uint64_t> values, const RelayEventSink& sink);
 
   // The process's procedure ID has a name in the stream: its kProcedure records become events. Others become process
   // time like any other.
@@ -88,7 +90,7 @@ class RecordConverter {
                               Seconds seconds_per_tick, Event& event);
 
   std::uint64_t last_leave_ticks_ = 0;
-  std::uint64_t dropped_ticks_ = 0;  // preempted and waiting, since the last record
+  std::uint64_t dropped_ticks_ = 0;     // preempted and waiting, since the last record
   std::uint64_t unrecorded_ticks_ = 0;  // the same, since the window opened, and not told yet
   std::uint64_t blocked_ticks_ = 0;
   Rounding process_rounding_;
@@ -97,9 +99,9 @@ class RecordConverter {
   Duration credit_;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;
   bool exited_ = false;
-  bool closed_ = false;        // between two windows
-  bool off_ = false;           // ... and no other one comes
-  std::uint64_t window_ = 1;   // the last one's number
+  bool closed_ = false;       // between two windows
+  bool off_ = false;          // ... and no other one comes
+  std::uint64_t window_ = 1;  // the last one's number
   bool definitions_known_ = true;
   std::vector<bool> defined_;  // by the process's own number of the communicator
   std::uint64_t events_without_communicator_ = 0;

@@ -39,8 +39,8 @@ namespace {
 
 constexpr int kMinSleepMs = 5;
 constexpr int kMaxSleepMs = 50;
-// Rings that hardly fill, of processes with one thread each: a look holds its node up (common_look.h). One that gets full all
-// the same closes its capture's window by itself.
+// Rings that hardly fill, of processes with one thread each: a look holds its node up (common_look.h). One that gets
+// full all the same closes its capture's window by itself.
 constexpr int kQuietSleepMs = 200;
 // While no call is recorded there is nothing to drain, and looking costs: the next window is slept towards.
 constexpr int kCountingSleepMs = 200;
@@ -63,7 +63,8 @@ std::uint64_t ns_of(Seconds seconds) {
 // Sleeps until TIMEOUT_NS have passed, the step ends, or WATCH_FD (-1: none) is readable. True: it has ended.
 bool wait_for_end(int end_fd, int watch_fd, std::uint64_t timeout_ns) {
   pollfd wait[2] = {{end_fd, POLLIN, 0}, {watch_fd, POLLIN, 0}};  // poll() leaves out what is negative
-  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
+  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
+                         static_cast<long>(timeout_ns % 1'000'000'000)};
   if (::ppoll(wait, 2, &timeout, nullptr) <= 0 || wait[0].revents == 0) return false;
   char byte = 0;
   const ssize_t got = ::read(end_fd, &byte, 1);
@@ -177,7 +178,7 @@ class Relay {
   RunFinder finder_;
   TickRate rate_{read_clocks()};
   PrimitiveCosts primitives_ = measure_primitives();
-  Seconds shared_cpu_s_ = 0;  // of the relay's processor time: that has gone to streams
+  Seconds shared_cpu_s_ = 0;        // of the relay's processor time: that has gone to streams
   std::unique_ptr<StreamRun> own_;  // of the step itself; empty: it is none
   std::vector<Run> runs_;
   bool ended_ = false;
@@ -187,16 +188,14 @@ Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, s
   auto identity = read_step_identity(description);
   if (!identity) return identity.error();
   CollectorOptions options{options_.ring_dir, identity->tasks, static_cast<std::int32_t>(identity->stream), {},
-                           directory_, primitives_};
+                           directory_,        primitives_};
   if (!description_.runs.is_null()) {
-    options.membership = [this, name = std::move(run)](std::int32_t pid) {
-      return finder_.membership(pid, name);
-    };
+    options.membership = [this, name = std::move(run)](std::int32_t pid) { return finder_.membership(pid, name); };
   }
   auto collector = Collector::make(std::move(options));
   if (!collector) return collector.error();
-  return std::make_unique<StreamRun>(options_, *identity, std::move(description), primitives_,
-                                     std::move(*collector), request_);
+  return std::make_unique<StreamRun>(options_, *identity, std::move(description), primitives_, std::move(*collector),
+                                     request_);
 }
 
 Result<std::unique_ptr<Relay>> Relay::make(const RelayOptions& options, const RequestFunction& request) {
@@ -204,8 +203,7 @@ Result<std::unique_ptr<Relay>> Relay::make(const RelayOptions& options, const Re
   if (!description) return description.error();
   auto directory = RingDirectory::open(options.ring_dir);
   if (!directory) return directory.error();
-  std::unique_ptr<Relay> relay(
-      new Relay(options, request, std::move(*description), std::move(*directory)));
+  std::unique_ptr<Relay> relay(new Relay(options, request, std::move(*description), std::move(*directory)));
   if (!relay->description_.own.empty() && !relay->description_.on_demand) {
     auto own = relay->make_stream(relay->description_.own, "");
     if (!own) return own.error();
@@ -323,8 +321,8 @@ void Relay::run(const std::atomic<bool>& stop) {
       sleep_ms = kIdleSleepMs;
     } else {
       const int longest_ms = longest_sleep_ms();
-      sleep_ms = asleep && longest_ms <= kMaxSleepMs ? kMinSleepMs
-                                                     : next_sleep_ms(sleep_ms, fullest, kMinSleepMs, longest_ms);
+      sleep_ms =
+          asleep && longest_ms <= kMaxSleepMs ? kMinSleepMs : next_sleep_ms(sleep_ms, fullest, kMinSleepMs, longest_ms);
     }
   }
   while (!rate_.ready()) {  // a step that ended within the first baseline
@@ -439,8 +437,7 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
 
 }  // namespace
 
-Result<int> flush_spool(const std::string& dir, const std::string& server,
-                        const RequestFactory& make_request) {
+Result<int> flush_spool(const std::string& dir, const std::string& server, const RequestFactory& make_request) {
   if (::access(dir.c_str(), R_OK | X_OK) != 0) {
     return io_error("cannot read spool directory " + dir);
   }
@@ -455,8 +452,7 @@ Result<int> flush_spool(const std::string& dir, const std::string& server,
     const pid_t child = ::fork();
     if (child < 0) return Error{ErrorCode::kIo, std::string("fork: ") + std::strerror(errno)};
     if (child == 0) {
-      if (::setgroups(1, &status.st_gid) != 0 ||
-          ::setresgid(status.st_gid, status.st_gid, status.st_gid) != 0 ||
+      if (::setgroups(1, &status.st_gid) != 0 || ::setresgid(status.st_gid, status.st_gid, status.st_gid) != 0 ||
           ::setresuid(status.st_uid, status.st_uid, status.st_uid) != 0) {
         ::_exit(1);
       }

@@ -27,9 +27,9 @@ struct RelayOptions {
   double cpu_limit = 0;                        // the relay's share of the program's processor time; 0: none of its own
   Bytes memory_limit_bytes = Bytes{32} << 20;  // of batches that wait
   double network_limit_bytes_per_s = 0;        // 0: none
-  Seconds cpu_before_s = 0;       // processor time of this process that went into something else before
-  int end_fd = -1;                // end of file or the byte 'e': the step has ended
-  Seconds deliver_timeout_s = 5;  // after the end; then the rest is spooled
+  Seconds cpu_before_s = 0;                    // processor time of this process that went into something else before
+  int end_fd = -1;                             // end of file or the byte 'e': the step has ended
+  Seconds deliver_timeout_s = 5;               // after the end; then the rest is spooled
 };
 
 // The step's key and stream number from its description. Errors: kInvalidInput, as lbfd would refuse the description.
@@ -54,7 +54,8 @@ struct RelayResult {
 Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
                               const std::atomic<bool>& stop);
 
-// A RequestFunction on HttpClients with munge credentials; several threads may call it at once. Errors: kInvalidInput (SERVER).
+// A RequestFunction on HttpClients with munge credentials; several threads may call it at once. Errors: kInvalidInput
+// (SERVER).
 Result<RequestFunction> make_request_function(const std::string& server);
 // How flush_spool makes them: it may be another lbfd for each file.
 using RequestFactory = std::function<Result<RequestFunction>(const std::string& server)>;
@@ -62,8 +63,7 @@ using RequestFactory = std::function<Result<RequestFunction>(const std::string& 
 // Delivers every spool file in DIR that no running relay uses: this user's, or, for root, each file as its
 // owner. SERVER overrides the one in the files; empty: theirs. Returns the number of files left. Errors: kIo,
 // DIR cannot be read.
-Result<int> flush_spool(const std::string& dir, const std::string& server,
-                        const RequestFactory& make_request);
+Result<int> flush_spool(const std::string& dir, const std::string& server, const RequestFactory& make_request);
 
 // Removes a ring directory, and nothing but rings and the step file in it.
 void remove_ring_dir(const std::string& dir);

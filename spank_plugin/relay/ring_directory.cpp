@@ -35,8 +35,7 @@ Result<std::shared_ptr<RingDirectory>> RingDirectory::open(const std::string& pa
   directory->watch_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   // By the descriptor: the path may be another directory's by now.
   const std::string opened = "/proc/self/fd/" + std::to_string(directory->dir_.get());
-  if (directory->watch_ &&
-      ::inotify_add_watch(directory->watch_.get(), opened.c_str(), IN_CREATE | IN_MOVED_TO) < 0) {
+  if (directory->watch_ && ::inotify_add_watch(directory->watch_.get(), opened.c_str(), IN_CREATE | IN_MOVED_TO) < 0) {
     directory->watch_.reset();
   }
   return directory;

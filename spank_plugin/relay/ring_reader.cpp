@@ -1,8 +1,6 @@
 // RingReader, see ring_reader.h.
 #include "spank_plugin/relay/ring_reader.h"
 
-#include "protocol/procedure_list.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 
 #include "base/io_error.h"
 #include "event/event.h"
+#include "protocol/procedure_list.h"
 
 namespace lbf::relay {
 namespace {
@@ -95,13 +94,11 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name) {
   const std::byte* h = header.data();
   const auto magic = field<std::uint64_t>(h, offsetof(ring::Header, magic));
   if (magic == 0) return Error{ErrorCode::kNotFound, "ring " + name + " is not ready"};
-  if (magic != ring::kMagic)
-    return invalid_input("ring " + name + " does not start with the ring's magic number");
+  if (magic != ring::kMagic) return invalid_input("ring " + name + " does not start with the ring's magic number");
   const auto version = field<std::uint32_t>(h, offsetof(ring::Header, version));
   if (version != ring::kVersion) {
-    return invalid_input("ring " + name + " has version " + std::to_string(version) +
-                         ", this relay reads version " + std::to_string(ring::kVersion) +
-                         ": install capture and relay of one release");
+    return invalid_input("ring " + name + " has version " + std::to_string(version) + ", this relay reads version " +
+                         std::to_string(ring::kVersion) + ": install capture and relay of one release");
   }
   reader.header_bytes_ = field<std::uint32_t>(h, offsetof(ring::Header, header_bytes));
   const auto capacity = field<std::uint64_t>(h, offsetof(ring::Header, capacity_bytes));
@@ -109,13 +106,11 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name) {
       reader.header_bytes_ % 8 != 0) {
     return invalid_input("ring " + name + ": header of " + std::to_string(reader.header_bytes_) + " bytes");
   }
-  if (!std::has_single_bit(capacity) || capacity < kMinRingCapacityBytes ||
-      capacity > kMaxRingCapacityBytes) {
+  if (!std::has_single_bit(capacity) || capacity < kMinRingCapacityBytes || capacity > kMaxRingCapacityBytes) {
     return invalid_input("ring " + name + ": capacity of " + std::to_string(capacity) + " bytes");
   }
   if (file_bytes < reader.header_bytes_ + capacity) {
-    return invalid_input("ring " + name + ": " + std::to_string(file_bytes) +
-                         " bytes, shorter than its header says");
+    return invalid_input("ring " + name + ": " + std::to_string(file_bytes) + " bytes, shorter than its header says");
   }
   RingIdentity& id = reader.identity_;
   id.capacity_bytes = capacity;
@@ -182,7 +177,8 @@ Result<RingStatus> RingReader::read_status() const {
 Result<void> RingReader::write_procedure_list(std::uint64_t generation, std::string_view lines) {
   if (generation <= list_generation_) return {};
   static_assert(ring::kMaxProcedureListBytes == protocol::kMaxProcedureListBytes);
-  if (lines.size() > ring::kMaxProcedureListBytes) return invalid_input("ring " + name_ + ": the list of procedures is too long");
+  if (lines.size() > ring::kMaxProcedureListBytes)
+    return invalid_input("ring " + name_ + ": the list of procedures is too long");
   const auto put = [&](const void* data, std::size_t size, std::size_t offset) {
     return ::pwrite(fd_.get(), data, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
   };
@@ -307,8 +303,7 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
           outcome = invalid_input("ring " + name_ + ": a record with an unknown collective or function");
           break;
         }
-        sink(record,
-             std::span<const std::uint64_t>(words + ring::kRecordWords, bytes / 8 - ring::kRecordWords));
+        sink(record, std::span<const std::uint64_t>(words + ring::kRecordWords, bytes / 8 - ring::kRecordWords));
       }
       at += bytes;
     }

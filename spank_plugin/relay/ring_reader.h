@@ -115,8 +115,8 @@ class RingReader {
   Result<void> write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant,
                              std::uint64_t counted_grant = 0);
 
-  // The list of procedures of all ranks (ring.h), where it is newer than what was written. Errors: kInvalidInput (LINES are
-  // too many), kIo.
+  // The list of procedures of all ranks (ring.h), where it is newer than what was written. Errors: kInvalidInput (LINES
+  // are too many), kIo.
   Result<void> write_procedure_list(std::uint64_t generation, std::string_view lines);
 
   std::uint64_t consumed_bytes() const { return tail_; }
@@ -136,7 +136,7 @@ class RingReader {
     std::uint64_t grant = 0;
     std::uint64_t counted_grant = 0;
   };
-  std::optional<Control> control_;  // as written
+  std::optional<Control> control_;     // as written
   std::uint64_t list_generation_ = 0;  // as written
   std::vector<std::uint64_t> buffer_;
 };

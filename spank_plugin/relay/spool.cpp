@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/directory_handle.h"
 #include "base/crc32c.h"
+#include "base/directory_handle.h"
 #include "base/unique_handle.h"
 #include "event/wire.h"
 
@@ -32,8 +32,7 @@ void put32(char* at, std::uint32_t value) {
 }
 std::uint32_t get32(const char* at) {
   std::uint32_t value = 0;
-  for (int i = 0; i < 4; ++i)
-    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[i])) << (8 * i);
+  for (int i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[i])) << (8 * i);
   return value;
 }
 
@@ -68,9 +67,7 @@ bool read_exactly(int fd, char* to, std::size_t bytes, std::uint64_t offset) {
 std::string file_safe(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
-      [](char c) {
-        return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-');
-      },
+      [](char c) { return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'); },
       '_');
   return text.substr(0, 100);
 }
@@ -106,8 +103,8 @@ Result<SpoolFile> SpoolFile::create(const std::string& dir, const SpoolHeader& h
     }
   }
   file.limit_offset_ = limit_bytes > used ? limit_bytes - used : 0;
-  std::string path = dir + "/" + file_safe(header.key) + "-" + std::to_string(header.stream) + "-XXXXXX" +
-                     std::string(kSpoolSuffix);
+  std::string path =
+      dir + "/" + file_safe(header.key) + "-" + std::to_string(header.stream) + "-XXXXXX" + std::string(kSpoolSuffix);
   // mkostemps: O_EXCL, mode 0600, never through a link that somebody put there.
   file.fd_.reset(::mkostemps(path.data(), static_cast<int>(kSpoolSuffix.size()), O_CLOEXEC));
   if (!file.fd_) return spool_error(dir, errno);
@@ -125,11 +122,10 @@ Result<SpoolFile> SpoolFile::create(const std::string& dir, const SpoolHeader& h
   put32(bytes.data() + 12, crc32c(json));
   bytes += json;
   if (bytes.size() > file.limit_offset_ || !write_exactly(file.fd_.get(), bytes, 0)) {
-    const Error error =
-        bytes.size() > file.limit_offset_
-            ? Error{ErrorCode::kLimit,
-                    "spool " + dir + ": this user's " + std::to_string(limit_bytes >> 20) + " MB are used up"}
-            : spool_error(path, errno);
+    const Error error = bytes.size() > file.limit_offset_
+                            ? Error{ErrorCode::kLimit, "spool " + dir + ": this user's " +
+                                                           std::to_string(limit_bytes >> 20) + " MB are used up"}
+                            : spool_error(path, errno);
     file.remove();
     return error;
   }
@@ -208,8 +204,7 @@ Result<void> SpoolFile::append(SpoolRecordKind kind, std::string_view bytes) {
 
 Result<std::optional<SpoolRecord>> SpoolFile::next() {
   std::array<char, kRecordHeaderBytes> head;
-  if (write_offset_ - read_offset_ < head.size() ||
-      !read_exactly(fd_.get(), head.data(), head.size(), read_offset_)) {
+  if (write_offset_ - read_offset_ < head.size() || !read_exactly(fd_.get(), head.data(), head.size(), read_offset_)) {
     read_offset_ = write_offset_;
     return std::optional<SpoolRecord>();
   }

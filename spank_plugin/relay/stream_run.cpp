@@ -147,7 +147,8 @@ void StreamRun::regulate(ClockReading now, const TickRate& rate) {
   if (was_pressed_ && !pressed_noted_) {
     pressed_noted_ = true;
     const protocol::NoteRecord note{
-        "more waits to be sent than the relay's limits of memory and network allow: the program is captured in windows", 0};
+        "more waits to be sent than the relay's limits of memory and network allow: the program is captured in windows",
+        0};
     builder_.add_control(protocol::encode(note), now.monotonic_ns);
   }
   if (!history_told_) {
@@ -167,11 +168,10 @@ void StreamRun::write_cost(std::uint64_t now_ns) {
   if (calls == calls_written_) return;  // nobody called since, or nobody is there
   cost_written_ns_ = now_ns;
   calls_written_ = calls;
-  builder_.add_control(
-      cost_record({identity_.stream, control_ ? &*control_ : nullptr, primitives_, std::max(running_cpu_s(), 0.0),
-                   once_cpu_s(), pressed_s_, held_up_.total_s()},
-                  collector_.costs()),
-      now_ns);
+  builder_.add_control(cost_record({identity_.stream, control_ ? &*control_ : nullptr, primitives_,
+                                    std::max(running_cpu_s(), 0.0), once_cpu_s(), pressed_s_, held_up_.total_s()},
+                                   collector_.costs()),
+                       now_ns);
 }
 
 void StreamRun::drain_rest(ClockReading now, const TickRate& rate) {

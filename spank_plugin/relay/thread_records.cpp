@@ -169,8 +169,8 @@ void ThreadRecords::split_and_append(const ring::Record& record, std::span<const
   append(end, {}, CallPart::kEnd);
 }
 
-void ThreadRecords::hold(const ring::Record& record, std::span<const std::uint64_t> values,
-                         Concurrency concurrency, std::uint32_t& split_calls) {
+void ThreadRecords::hold(const ring::Record& record, std::span<const std::uint64_t> values, Concurrency concurrency,
+                         std::uint32_t& split_calls) {
   const auto kind = static_cast<EventKind>(record.kind);
   const bool is_collective = kind == EventKind::kCollective;
   const bool several = concurrency == Concurrency::kOtherThreads;
@@ -203,8 +203,8 @@ void ThreadRecords::clear() {
 
 std::span<const HeldRecord> ThreadRecords::until(std::uint64_t horizon) const {
   const auto dated_end = held_.end() - static_cast<std::ptrdiff_t>(undated_);
-  const auto end = std::partition_point(held_.begin(), dated_end,
-                                        [&](const HeldRecord& held) { return held.order <= horizon; });
+  const auto end =
+      std::partition_point(held_.begin(), dated_end, [&](const HeldRecord& held) { return held.order <= horizon; });
   return {held_.begin(), end};
 }
 
@@ -226,8 +226,7 @@ ThreadMerge::ThreadMerge(std::span<ThreadRecords* const> threads, std::uint64_t 
   });
 }
 
-void ThreadMerge::define_ahead(std::uint32_t comm, RecordConverter& converter,
-                               const RelayEventSink& sink) const {
+void ThreadMerge::define_ahead(std::uint32_t comm, RecordConverter& converter, const RelayEventSink& sink) const {
   for (const ThreadRecords* thread : threads_) {
     for (const HeldRecord& other : thread->all()) {
       if (other.record.comm == comm) converter.define_ahead(other.record, thread->values_of(other), sink);
@@ -239,14 +238,12 @@ Result<void> ThreadMerge::convert(RecordConverter& converter, Seconds tick_s, co
   for (std::size_t i = 0; i < merged_.size(); ++i) {
     const Entry& entry = merged_[i];
     ring::Record record = entry.held->record;
-    if (entry.held->part == CallPart::kBegin && i + 1 < merged_.size() &&
-        merged_[i + 1].held == entry.held + 1)
+    if (entry.held->part == CallPart::kBegin && i + 1 < merged_.size() && merged_[i + 1].held == entry.held + 1)
       record = whole_call(record, merged_[++i].held->record);
-    const bool uses_comm = record.kind != ring::kRecordAdjust &&
-                           record.kind != static_cast<std::uint8_t>(EventKind::kCommCreate);
+    const bool uses_comm =
+        record.kind != ring::kRecordAdjust && record.kind != static_cast<std::uint8_t>(EventKind::kCommCreate);
     if (uses_comm && !converter.is_defined(record.comm)) define_ahead(record.comm, converter, sink);
-    if (auto done = converter.convert(record, entry.thread->values_of(*entry.held), tick_s, sink); !done)
-      return done;
+    if (auto done = converter.convert(record, entry.thread->values_of(*entry.held), tick_s, sink); !done) return done;
   }
   for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i]->drop(counts_[i]);
   return {};

@@ -52,19 +52,15 @@ class ThreadRecords {
   // The first COUNT of them were handed on.
   void drop(std::size_t count);
 
-  std::size_t bytes() const {
-    return held_.size() * sizeof(ring::Record) + values_.size() * sizeof(std::uint64_t);
-  }
+  std::size_t bytes() const { return held_.size() * sizeof(ring::Record) + values_.size() * sizeof(std::uint64_t); }
   // The record that they belong to has come.
   bool has_dated() const { return held_.size() > undated_; }
   std::uint64_t last_order() const { return last_order_; }
 
  private:
-  void append(const ring::Record& record, std::span<const std::uint64_t> values,
-              CallPart part = CallPart::kWhole);
+  void append(const ring::Record& record, std::span<const std::uint64_t> values, CallPart part = CallPart::kWhole);
   void append_first(const ring::Record& record, std::span<const std::uint64_t> values);
-  void split_and_append(const ring::Record& record, std::span<const std::uint64_t> values,
-                        std::uint32_t& split_calls);
+  void split_and_append(const ring::Record& record, std::span<const std::uint64_t> values, std::uint32_t& split_calls);
 
   std::vector<HeldRecord> held_;
   std::vector<std::uint64_t> values_;

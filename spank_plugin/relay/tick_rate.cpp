@@ -54,8 +54,7 @@ void TickRate::observe(ClockReading reading) {
   if (fixed_ || reading.monotonic_ns <= first_.monotonic_ns || reading.ticks <= first_.ticks) return;
   const std::uint64_t baseline_ns = reading.monotonic_ns - first_.monotonic_ns;
   if (baseline_ns < kMinBaselineNs) return;
-  seconds_per_tick_ =
-      static_cast<double>(baseline_ns) * 1e-9 / static_cast<double>(reading.ticks - first_.ticks);
+  seconds_per_tick_ = static_cast<double>(baseline_ns) * 1e-9 / static_cast<double>(reading.ticks - first_.ticks);
   fixed_ = baseline_ns >= kFixedBaselineNs;
 }
 

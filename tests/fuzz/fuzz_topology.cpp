@@ -24,9 +24,8 @@ std::string joined(const std::vector<std::string>& names) {
 
 void check_error(const lbf::Error& error) {
   fuzz_require(!error.message.empty(), "an error says something");
-  const bool one_line = std::none_of(error.message.begin(), error.message.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
+  const bool one_line = std::none_of(error.message.begin(), error.message.end(),
+                                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   fuzz_require(one_line, "an error is one line");
   fuzz_require(error.message.size() < 2000, "an error is short");
 }
@@ -80,8 +79,7 @@ void check_topology(const std::string& text, const std::string& file) {
   const auto all = topology->find_all(joined(names));
   fuzz_require(all.ok() && all->size() == names.size(), "all nodes are found by their names");
   check_distances(*topology);
-  for (const std::uint32_t count :
-       {0U, 1U, 2U, topology->nodes() / 2, topology->nodes(), topology->nodes() + 1})
+  for (const std::uint32_t count : {0U, 1U, 2U, topology->nodes() / 2, topology->nodes(), topology->nodes() + 1})
     check_choice(*topology, count);
 }
 

@@ -51,8 +51,7 @@ std::vector<std::string> fuzz_seeds() {
   using lbf::wire_samples::golden_items;
   const std::string batch = lbf::wire_samples::encode(golden_items());
   const std::string raw = lbf::wire_samples::payload_of(batch);
-  return {"\1" + batch, std::string(1, '\0') + raw, std::string(1, '\2') + raw,
-          std::string(1, '\0') + raw + raw};
+  return {"\1" + batch, std::string(1, '\0') + raw, std::string(1, '\2') + raw, std::string(1, '\0') + raw + raw};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

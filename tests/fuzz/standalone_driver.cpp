@@ -109,8 +109,7 @@ int main(int argc, char** argv) {
   }
   const char* slash = std::strrchr(argv[0], '/');
   std::snprintf(g_crash_file, sizeof g_crash_file, "crash-%s.bin", slash != nullptr ? slash + 1 : argv[0]);
-  for (const int signal_number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL})
-    std::signal(signal_number, on_crash);
+  for (const int signal_number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal_number, on_crash);
 
   const auto run = [](const std::string& input) {
     g_input = &input;
@@ -133,7 +132,6 @@ int main(int argc, char** argv) {
   for (const std::string& input : seeds) run(input);
   std::mt19937_64 random(seed);
   for (std::uint64_t i = 0; i < iterations; ++i) run(mutate(seeds, random));
-  std::printf("%zu seeds, %llu mutations: nothing found\n", seeds.size(),
-              static_cast<unsigned long long>(iterations));
+  std::printf("%zu seeds, %llu mutations: nothing found\n", seeds.size(), static_cast<unsigned long long>(iterations));
   return 0;
 }

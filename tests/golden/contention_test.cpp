@@ -28,8 +28,8 @@ model = ")" + model + "\"\n");
 
 std::string recv(const std::string& rank, const std::string& from, const std::string& bytes,
                  const std::string& tag = "0") {
-  return rank + " startRecv 0 from=" + from + " tag=" + tag + "\n" + rank + " endRecv 0 from=" + from +
-         " tag=" + tag + " bytes=" + bytes + "\n";
+  return rank + " startRecv 0 from=" + from + " tag=" + tag + "\n" + rank + " endRecv 0 from=" + from + " tag=" + tag +
+         " bytes=" + bytes + "\n";
 }
 std::string send(const std::string& rank, const std::string& to, const std::string& bytes,
                  const std::string& tag = "0") {
@@ -85,9 +85,8 @@ TEST(Contention, PairsOnDifferentNodesDoNotMeetExceptOnABus) {
 }
 
 TEST(Contention, WhatWasSentFirstOnAConnectionIsThroughFirst) {
-  const std::string trace = send("0", "1", "1000", "1") + send("0", "1", "1000", "2") +
-                            recv("1", "0", "1000", "1") + "1 send 0 to=0 tag=3 bytes=0\n" +
-                            recv("1", "0", "1000", "2") + recv("0", "1", "0", "3");
+  const std::string trace = send("0", "1", "1000", "1") + send("0", "1", "1000", "2") + recv("1", "0", "1000", "1") +
+                            "1 send 0 to=0 tag=3 bytes=0\n" + recv("1", "0", "1000", "2") + recv("0", "1", "0", "3");
   const std::vector<Seconds> seconds = finish(trace, 2, "map=0,1", 2, "nic");
   EXPECT_NEAR(seconds[0], 12, 1e-9);  // not 22: the first one was not slowed down by the second
   EXPECT_NEAR(seconds[1], 21, 1e-9);
@@ -113,11 +112,10 @@ table = [[0, 5e5], [1000, 5e5]]
 model = "nic"
 bandwidth_MBps = 1e-4
 )");
-  const std::string trace = send("0", "1", "500", "1") + send("0", "1", "500", "2") +
-                            send("0", "1", "0", "3") + recv("1", "0", "500", "1") +
-                            "1 send 0 to=0 tag=4 bytes=0\n" + recv("1", "0", "500", "2") +
-                            "1 send 0 to=0 tag=5 bytes=0\n" + recv("1", "0", "0", "3") +
-                            recv("0", "1", "0", "4") + "0 exit 0\n1 exit 0\n";
+  const std::string trace = send("0", "1", "500", "1") + send("0", "1", "500", "2") + send("0", "1", "0", "3") +
+                            recv("1", "0", "500", "1") + "1 send 0 to=0 tag=4 bytes=0\n" + recv("1", "0", "500", "2") +
+                            "1 send 0 to=0 tag=5 bytes=0\n" + recv("1", "0", "0", "3") + recv("0", "1", "0", "4") +
+                            "0 exit 0\n1 exit 0\n";
   // The first arrives at 0.5, the second waits until 5 and arrives at 5.5, the third at 10.5.
   const Outcome outcome = predict(trace, 2, "map=0,1", 2, 1, burst);
   EXPECT_NEAR(outcome.prediction.rank_finish_s[0], 1.0, 1e-9);

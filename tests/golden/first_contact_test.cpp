@@ -63,9 +63,8 @@ TEST_P(FirstContactOn, AnAnswerFindsTheConnection) {
 
 TEST_P(FirstContactOn, OfTwoThatSendAtTheSameTimeNeitherHasAConnectionYet) {
   const auto side = [](const std::string& me, const std::string& peer) {
-    return me + " isend 0 to=" + peer + " tag=0 bytes=1 req=1\n" + me + " startRecv 0 from=" + peer +
-           " tag=0\n" + me + " endRecv 0 from=" + peer + " tag=0 bytes=1\n" + me + " wait 0 req=1\n" + me +
-           " exit 0\n";
+    return me + " isend 0 to=" + peer + " tag=0 bytes=1 req=1\n" + me + " startRecv 0 from=" + peer + " tag=0\n" + me +
+           " endRecv 0 from=" + peer + " tag=0 bytes=1\n" + me + " wait 0 req=1\n" + me + " exit 0\n";
   };
   EXPECT_THAT(finish(side("0", "1") + side("1", "0"), 2, 2), ElementsAre(13, 13));
 }
@@ -74,9 +73,8 @@ TEST_P(FirstContactOn, EachPairConnectsOnItsOwn) {
   const std::string receivers =
       "1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=1\n1 exit 0\n"
       "2 startRecv 0 from=0 tag=0\n2 endRecv 0 from=0 tag=0 bytes=1\n2 exit 0\n";
-  EXPECT_THAT(
-      finish("0 send 0 to=1 tag=0 bytes=1\n0 send 0 to=2 tag=0 bytes=1\n0 exit 0\n" + receivers, 3, 3),
-      ElementsAre(4, 13, 15));
+  EXPECT_THAT(finish("0 send 0 to=1 tag=0 bytes=1\n0 send 0 to=2 tag=0 bytes=1\n0 exit 0\n" + receivers, 3, 3),
+              ElementsAre(4, 13, 15));
   // Without waiting for one connection before the next.
   EXPECT_THAT(finish("0 isend 0 to=1 tag=0 bytes=1 req=1\n0 isend 0 to=2 tag=0 bytes=1 req=2\n"
                      "0 wait 0 req=1,2\n0 exit 0\n" +
@@ -102,21 +100,18 @@ TEST_P(FirstContactOn, ARendezvousIsAnnouncedLater) {
               ElementsAre(5, 16));
 }
 
-INSTANTIATE_TEST_SUITE_P(Replays, FirstContactOn, testing::Bool(), [](const auto& use) {
-  return use.param ? std::string("Shared") : std::string("Dedicated");
-});
+INSTANTIATE_TEST_SUITE_P(Replays, FirstContactOn, testing::Bool(),
+                         [](const auto& use) { return use.param ? std::string("Shared") : std::string("Dedicated"); });
 
 // On every target on its own: one node, two nodes, two nodes of a network without the keys.
 TEST(FirstContact, IsTheTargetsOwn) {
   const auto lan = golden::network(kNetwork);
-  const auto plain =
-      golden::network("name = \"plain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e6]]\n");
+  const auto plain = golden::network("name = \"plain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e6]]\n");
   const auto predictions = predict_all(
       "0 send 5 to=1 tag=0 bytes=1\n0 exit 0\n"
       "1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=1\n1 exit 0\n",
       2,
-      {make_target(2, "block", 1, 2, lan), make_target(2, "block", 2, 1, lan),
-       make_target(2, "block", 2, 1, plain)});
+      {make_target(2, "block", 1, 2, lan), make_target(2, "block", 2, 1, lan), make_target(2, "block", 2, 1, plain)});
   EXPECT_THAT(predictions[0].rank_finish_s, ElementsAre(5, 6));
   EXPECT_THAT(predictions[1].rank_finish_s, ElementsAre(7, 18));
   EXPECT_THAT(predictions[2].rank_finish_s, ElementsAre(5, 6));

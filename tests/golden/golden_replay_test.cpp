@@ -62,8 +62,7 @@ TEST(Golden, FourProcessesShareTwoProcessors) {
   // Each has 1 s: 4 on 2 processors run at half speed, all end at 2; at twice the speed at 1.
   const std::string trace = "0 exit 1\n1 exit 1\n2 exit 1\n3 exit 1\n";
   EXPECT_THAT(predict(trace, 4, "block", 1, 2).prediction.rank_finish_s, ElementsAre(2.0, 2.0, 2.0, 2.0));
-  EXPECT_THAT(predict(trace, 4, "block", 1, 2, nullptr, 2.0).prediction.rank_finish_s,
-              ElementsAre(1.0, 1.0, 1.0, 1.0));
+  EXPECT_THAT(predict(trace, 4, "block", 1, 2, nullptr, 2.0).prediction.rank_finish_s, ElementsAre(1.0, 1.0, 1.0, 1.0));
   // 1, 2, 3, 4 s on 2 processors. Until all have got 1 (time 2) half speed; three at 2/3 until 2 (time 3.5);
   // then one processor each: 4.5 and 5.5.
   EXPECT_THAT(predict("0 exit 1\n1 exit 2\n2 exit 3\n3 exit 4\n", 4, "block", 1, 2).prediction.rank_finish_s,
@@ -87,14 +86,12 @@ TEST(Golden, ProtocolProcessingIsWork) {
       "0 send 1 to=1 tag=0 bytes=0\n0 exit 1\n1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 "
       "bytes=0\n1 exit 4\n";
   // Sender: 1 + 1 (send_cpu) = 2, then 1. Receiver: arrives at 4, + 3 (recv_cpu) = 7, + 4 = 11.
-  EXPECT_THAT(predict(trace, 2, "block", 2, 1, network(kProtocol)).prediction.rank_finish_s,
-              ElementsAre(3.0, 11.0));
+  EXPECT_THAT(predict(trace, 2, "block", 2, 1, network(kProtocol)).prediction.rank_finish_s, ElementsAre(3.0, 11.0));
   // Twice as fast a processor: sender (1 + 1)/2 = 1, + 0.5; receiver 1 + 2 = 3, + 1.5 + 2.
   EXPECT_THAT(predict(trace, 2, "block", 2, 1, network(kProtocol), 2.0).prediction.rank_finish_s,
               ElementsAre(1.5, 6.5));
   // Sharing one processor with the only path: as above but the sender's last second is alone, at 3.
-  EXPECT_THAT(predict(trace, 2, "block", 1, 1, network(kProtocol)).prediction.rank_finish_s,
-              ElementsAre(3.0, 11.0));
+  EXPECT_THAT(predict(trace, 2, "block", 1, 1, network(kProtocol)).prediction.rank_finish_s, ElementsAre(3.0, 11.0));
 }
 
 TEST(Golden, BlockedTimeNeedsNoProcessor) {

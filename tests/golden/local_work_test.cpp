@@ -31,17 +31,14 @@ std::string call(const std::string& what, Rank ranks, const std::string& first_s
 }
 
 // On a node for each rank, and a processor.
-std::vector<Seconds> apart(const std::string& trace, Rank ranks, const std::string& toml = kLocal,
-                           double speed = 1) {
+std::vector<Seconds> apart(const std::string& trace, Rank ranks, const std::string& toml = kLocal, double speed = 1) {
   engine::Target target = make_target(ranks, "block", static_cast<std::uint32_t>(ranks), 1, network(toml));
   target.speed = speed;
   return predict_all(trace, ranks, {target}).front().rank_finish_s;
 }
 // On one node with so many processors.
 std::vector<Seconds> together(const std::string& trace, Rank ranks, std::uint32_t cores) {
-  return predict_all(trace, ranks, {make_target(ranks, "block", 1, cores, network(kLocal))})
-      .front()
-      .rank_finish_s;
+  return predict_all(trace, ranks, {make_target(ranks, "block", 1, cores, network(kLocal))}).front().rank_finish_s;
 }
 
 // Four ranks, linear: each copies its own block, then sends all others, then receives.
@@ -76,16 +73,15 @@ TEST(LocalWork, SharesTheProcessorAsOtherWorkDoes) {
 }
 
 TEST(LocalWork, TheOnlyRankOfACommunicatorCopies) {
-  EXPECT_THAT(apart("comm 7 1\n0 exit 0\n1 coll 1 op=allgather bytes=8 comm=7\n1 exit 0\n", 2),
-              ElementsAre(0, 3));
+  EXPECT_THAT(apart("comm 7 1\n0 exit 0\n1 coll 1 op=allgather bytes=8 comm=7\n1 exit 0\n", 2), ElementsAre(0, 3));
 }
 
 TEST(LocalWork, NoTargetDependsOnWhatOthersKnow) {
   const std::string trace = call("op=allreduce bytes=16", 4);
-  const auto both = predict_all(
-      trace, 4,
-      {make_target(4, "block", 4, 1, network(kMessages)), make_target(4, "block", 1, 2, network(kLocal)),
-       make_target(4, "block", 4, 1, network(kLocal))});
+  const auto both =
+      predict_all(trace, 4,
+                  {make_target(4, "block", 4, 1, network(kMessages)), make_target(4, "block", 1, 2, network(kLocal)),
+                   make_target(4, "block", 4, 1, network(kLocal))});
   EXPECT_EQ(both[0].rank_finish_s, apart(trace, 4, kMessages));
   EXPECT_EQ(both[1].rank_finish_s, together(trace, 4, 2));
   EXPECT_EQ(both[2].rank_finish_s, apart(trace, 4));

@@ -47,8 +47,8 @@ std::string operation(const std::string& op, int from, int to, int bytes, const 
 }
 
 TEST(OneSided, APutAndAFenceTakeTheBytesThereAndAnEmptyMessageBack) {
-  const std::string trace = operation("put", 0, 1, 1000) +
-                            "0 oneSidedSync 0\n1 oneSidedSync 0\n0 coll 0 op=barrier\n1 coll 0 op=barrier\n";
+  const std::string trace =
+      operation("put", 0, 1, 1000) + "0 oneSidedSync 0\n1 oneSidedSync 0\n0 coll 0 op=barrier\n1 coll 0 op=barrier\n";
   // There 1 + 10 s, back 1 s; then rank 1 hears of it in the barrier.
   EXPECT_THAT(finish(trace, "map=0,1", 2), ElementsAre(DoubleNear(12, 1e-9), DoubleNear(13, 1e-9)));
   EXPECT_THAT(finish(trace, "map=0,0", 1), ElementsAre(DoubleNear(0, 1e-9), DoubleNear(0, 1e-9)));

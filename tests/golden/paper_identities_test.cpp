@@ -50,8 +50,7 @@ Program random_program(std::mt19937_64& random) {
 }
 
 TEST(PaperIdentities, HoldOnRandomPrograms) {
-  const auto lan =
-      golden::network("name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 250000.0]]\n");
+  const auto lan = golden::network("name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 250000.0]]\n");
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);

@@ -9,7 +9,8 @@
 namespace lbf::golden {
 namespace {
 
-std::unique_ptr<engine::Predictor> replay(const std::string& trace, Rank ranks, const std::vector<engine::Target>& targets) {
+std::unique_ptr<engine::Predictor> replay(const std::string& trace, Rank ranks,
+                                          const std::vector<engine::Target>& targets) {
   Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks, targets);
   EXPECT_TRUE(predictor.ok());
   std::istringstream in("lbf-trace 1\nranks " + std::to_string(ranks) + "\n" + trace);
@@ -29,7 +30,7 @@ std::shared_ptr<const engine::Network> network(const std::string& toml) {
 }
 
 engine::Target make_target(Rank ranks, const std::string& placement, std::uint32_t nodes, std::uint32_t cores,
-                   std::shared_ptr<const engine::Network> on) {
+                           std::shared_ptr<const engine::Network> on) {
   engine::Target target;
   Result<std::vector<std::uint32_t>> placed = engine::place_ranks(placement, ranks, nodes);
   EXPECT_TRUE(placed.ok());
@@ -49,7 +50,7 @@ Outcome predict(const std::string& trace, Rank ranks, const std::string& placeme
 }
 
 std::vector<engine::Prediction> predict_all(const std::string& trace, Rank ranks,
-                                    const std::vector<engine::Target>& targets) {
+                                            const std::vector<engine::Target>& targets) {
   return replay(trace, ranks, targets)->predictions();
 }
 

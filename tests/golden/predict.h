@@ -18,12 +18,13 @@ std::shared_ptr<const engine::Network> network(const std::string& toml);
 
 // Ranks placed ("block", "map=0,0,1" ...) on `nodes` nodes.
 engine::Target make_target(Rank ranks, const std::string& placement, std::uint32_t nodes, std::uint32_t cores,
-                   std::shared_ptr<const engine::Network> on);
+                           std::shared_ptr<const engine::Network> on);
 
 // `trace`: a text trace without its header. Without `on`: network zero.
 Outcome predict(const std::string& trace, Rank ranks, const std::string& placement, std::uint32_t nodes,
                 std::uint32_t cores, std::shared_ptr<const engine::Network> on = nullptr, double speed = 1.0);
 // The same for several targets in one pass.
-std::vector<engine::Prediction> predict_all(const std::string& trace, Rank ranks, const std::vector<engine::Target>& targets);
+std::vector<engine::Prediction> predict_all(const std::string& trace, Rank ranks,
+                                            const std::vector<engine::Target>& targets);
 
 }  // namespace lbf::golden

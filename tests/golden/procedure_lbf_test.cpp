@@ -16,7 +16,7 @@ engine::Scenario one(engine::MoveTo to, double share = 1, std::uint32_t procedur
 }
 
 std::unique_ptr<engine::Predictor> replay(const std::string& trace, Rank ranks, std::vector<engine::Target> targets,
-                                  engine::ProcedurePlan plan, engine::TimelineObserver* timeline = nullptr) {
+                                          engine::ProcedurePlan plan, engine::TimelineObserver* timeline = nullptr) {
   Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(ranks, std::move(targets), std::move(plan));
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
   if (timeline != nullptr) (*made)->observe_timeline(*timeline);
@@ -110,8 +110,7 @@ TEST(ProcedureLbf, RecursionAndWhatItCalls) {
 
 // A leave without its enter means nothing; one that was forgotten (longjmp) ends with what is around it.
 TEST(ProcedureLbf, LeavesThatDoNotFit) {
-  const std::string trace =
-      "0 leave 1 proc=F\n0 enter 1 proc=G\n0 enter 1 proc=F\n0 leave 1 proc=G\n0 exit 1\n";
+  const std::string trace = "0 leave 1 proc=F\n0 enter 1 proc=G\n0 enter 1 proc=F\n0 leave 1 proc=G\n0 exit 1\n";
   EXPECT_EQ(lbf(trace, 1, {kZero}), (Times{5, 4}));
 }
 
@@ -121,7 +120,8 @@ TEST(ProcedureLbf, ToTheSender) {
       "1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n"
       "0 startRecv 3 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 enter 0 proc=F\n0 leave 4 proc=F\n0 exit 1\n";
   // The sender's 1 + 4 = 5 is later than the receiver's 3; then 1 more.
-  EXPECT_EQ(lbf(trace, 2, {one(engine::MoveTo::kSender), kMove, one(engine::MoveTo::kSender, 0.5)}), (Times{8, 6, 8, 6}));
+  EXPECT_EQ(lbf(trace, 2, {one(engine::MoveTo::kSender), kMove, one(engine::MoveTo::kSender, 0.5)}),
+            (Times{8, 6, 8, 6}));
 }
 
 // To rank 1: rank 0's F goes with its message to rank 1, rank 2's (which answers rank 1) to before rank 1's
@@ -145,13 +145,15 @@ TEST(ProcedureLbf, ToOneRank) {
 
 // The compact form says the same as calls one by one; several lines, and time on either of them.
 TEST(ProcedureLbf, ProcedureLinesAreAsGoodAsCalls) {
-  const std::string rest =
-      "1 exit 0\n0 startRecv 2 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 exit 1\n";
-  const std::vector<engine::Scenario> scenarios{kMove, kZero, one(engine::MoveTo::kNowhere, 1, 1),
-                                        engine::Scenario{{{0, engine::MoveTo::kReceiver, 1}, {1, engine::MoveTo::kReceiver, 1}}, kAnyRank}};
+  const std::string rest = "1 exit 0\n0 startRecv 2 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 exit 1\n";
+  const std::vector<engine::Scenario> scenarios{
+      kMove, kZero, one(engine::MoveTo::kNowhere, 1, 1),
+      engine::Scenario{{{0, engine::MoveTo::kReceiver, 1}, {1, engine::MoveTo::kReceiver, 1}}, kAnyRank}};
   const Times calls =
       lbf("1 enter 1 proc=F\n1 enter 1 proc=G\n1 leave 1 proc=G\n1 leave 1 proc=F\n1 enter 1 proc=G\n"
-          "1 leave 0.5 proc=G\n1 send 0.5 to=0 tag=0 bytes=0\n" + rest, 2, scenarios);
+          "1 leave 0.5 proc=G\n1 send 0.5 to=0 tag=0 bytes=0\n" +
+              rest,
+          2, scenarios);
   for (const std::string lines :
        {"1 procedure 0 proc=F time=3 self=2\n1 procedure 0 proc=G time=1.5 calls=2\n1 send 6 to=0 tag=0 bytes=0\n",
         "1 procedure 6 proc=F time=3 self=2\n1 procedure 0 proc=G time=1.5 calls=2\n1 send 0 to=0 tag=0 bytes=0\n"}) {
@@ -189,7 +191,10 @@ TEST(ProcedureLbf, WrongPlansAreRefused) {
   const std::vector<engine::Target> targets{make_target(2, "block", 2, 1, nullptr)};
   EXPECT_FALSE(engine::Predictor::make(2, targets, {{one(engine::MoveTo::kNowhere, 1.5)}, {}}).ok());
   EXPECT_FALSE(engine::Predictor::make(2, targets, {{one(engine::MoveTo::kRank, 1, 0, 2)}, {}}).ok());
-  EXPECT_FALSE(engine::Predictor::make(2, targets, {{engine::Scenario{{{0, engine::MoveTo::kNowhere, 1}, {0, engine::MoveTo::kSender, 1}}, 0}}, {}}).ok());
+  EXPECT_FALSE(
+      engine::Predictor::make(
+          2, targets, {{engine::Scenario{{{0, engine::MoveTo::kNowhere, 1}, {0, engine::MoveTo::kSender, 1}}, 0}}, {}})
+          .ok());
   std::vector<engine::Target> without = targets;
   without[0].scenario = 1;
   EXPECT_FALSE(engine::Predictor::make(2, without, {}).ok());
@@ -203,9 +208,10 @@ TEST(CriticalPath, RunsThroughTheProceduresOfTheOneThatIsWaitedFor) {
       "0 enter 0 proc=G\n0 leave 0.5 proc=G\n0 blocked 0 off=0.25\n0 exit 1\n";
   engine::CriticalPath path(2);
   const auto predictor =
-      replay(trace, 2, {make_target(2, "block", 2, 1, network(
-                 "name = \"n\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 500000.0]]\n"
-                 "[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"))},
+      replay(trace, 2,
+             {make_target(2, "block", 2, 1,
+                          network("name = \"n\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 500000.0]]\n"
+                                  "[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"))},
              {{}, {0, 1}}, &path);
   const engine::PathProfile profile = path.profile();
   EXPECT_EQ(profile.length_s, predictor->predictions()[0].lbf_s);

@@ -71,13 +71,12 @@ TEST_P(RendezvousOn, ASynchronousSendWaitsWhateverItsSize) {
 }
 
 TEST_P(RendezvousOn, ABufferedSendWaitsForNobody) {
-  EXPECT_THAT(
-      finish("0 send 0 to=1 tag=0 bytes=100 buffered=1\n0 isend 0 to=1 tag=1 bytes=100 buffered=1 req=1\n"
-             "0 wait 0 req=1\n0 exit 0\n"
-             "1 startRecv 20 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=100\n"
-             "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=100\n1 exit 0\n",
-             2),
-      ElementsAre(0, 38));
+  EXPECT_THAT(finish("0 send 0 to=1 tag=0 bytes=100 buffered=1\n0 isend 0 to=1 tag=1 bytes=100 buffered=1 req=1\n"
+                     "0 wait 0 req=1\n0 exit 0\n"
+                     "1 startRecv 20 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=100\n"
+                     "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=100\n1 exit 0\n",
+                     2),
+              ElementsAre(0, 38));
 }
 
 TEST_P(RendezvousOn, ANonBlockingSendOverlapsWithWork) {
@@ -124,11 +123,10 @@ TEST(Rendezvous, AProgramThatReliesOnBuffersIsStuckWhereThereAreNone) {
   const auto outcome = predict(kSendFirst, 2, "block", 2, 1, network(kNetwork));
   EXPECT_FALSE(outcome.prediction.complete);
   ASSERT_FALSE(outcome.diagnosis.ok());
-  EXPECT_EQ(
-      outcome.diagnosis.error().message,
-      "cyclic wait: rank 0 (event 1) waits until its message is received by rank 1, tag 0, communicator 0; "
-      "rank 1 (event 1) waits until its message is received by rank 0, tag 0, communicator 0; back at rank 0 "
-      "(event 1) (messages above the eager limit: the program relies on the library's buffers)");
+  EXPECT_EQ(outcome.diagnosis.error().message,
+            "cyclic wait: rank 0 (event 1) waits until its message is received by rank 1, tag 0, communicator 0; "
+            "rank 1 (event 1) waits until its message is received by rank 0, tag 0, communicator 0; back at rank 0 "
+            "(event 1) (messages above the eager limit: the program relies on the library's buffers)");
 }
 
 TEST(Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
@@ -136,7 +134,7 @@ TEST(Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
   const auto zero = std::make_shared<const engine::Network>(engine::Network::zero());
   // On one node nothing is a rendezvous (kNetwork), between nodes it is; all are replayed in one pass.
   const std::vector<engine::Target> targets{make_target(2, "block", 2, 1, lan), make_target(2, "block", 1, 2, lan),
-                                    make_target(2, "block", 2, 1, zero), make_target(2, "cyclic", 2, 1, lan)};
+                                            make_target(2, "block", 2, 1, zero), make_target(2, "cyclic", 2, 1, lan)};
   const std::vector<engine::Prediction> predictions = predict_all(kSendFirst, 2, targets);
   for (const std::size_t stuck : {0U, 3U}) {
     EXPECT_FALSE(predictions[stuck].complete);

@@ -65,9 +65,7 @@ TEST(WaitingRanks, HaveTheProcessorBackFromASenderOfTheirNode) {
   network.replace(network.find("turn_us = 1e6"), 0, "switch_us = 0.5e6\n");
   network.replace(network.find("turn_us = 3e6"), 0, "switch_us = 2e6\n");
   const auto switched = [&](engine::Waiting waiting, std::uint32_t cores, const std::string& placement = "block",
-                            std::uint32_t nodes = 1) {
-    return finish(waiting, cores, placement, nodes, network);
-  };
+                            std::uint32_t nodes = 1) { return finish(waiting, cores, placement, nodes, network); };
   EXPECT_THAT(switched(engine::Waiting::kYield, 1), ElementsAre(4, 6.5, 8));
   EXPECT_THAT(switched(engine::Waiting::kYield, 2), ElementsAre(4, 5.75, 7));
   EXPECT_THAT(switched(engine::Waiting::kYield, 3), ElementsAre(4, 5, 6));

@@ -1,4 +1,5 @@
-// Capture windows by hand: what passed in a window, and what the capture itself took of it (docs/cost-system.md, "Extrapolation").
+// Capture windows by hand: what passed in a window, and what the capture itself took of it (docs/cost-system.md,
+// "Extrapolation").
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,8 +11,8 @@
 namespace lbf::golden::windows_test {
 namespace {
 
-// Rank 0 works 1 s a window and sends, rank 1 works 0.25 s and polls until the message is there, which no event says but the
-// window's close, or the run's end. 6 s lie between the windows.
+// Rank 0 works 1 s a window and sends, rank 1 works 0.25 s and polls until the message is there, which no event says
+// but the window's close, or the run's end. 6 s lie between the windows.
 struct Polled {
   std::vector<std::vector<Event>> events{2};
   void add(std::size_t rank, EventKind kind, Seconds process_s, Seconds call_s = 0) {
@@ -33,7 +34,8 @@ struct Polled {
     for (const std::size_t rank : {0U, 1U}) add(rank, EventKind::kWindowOpen, 0, 6);
   }
   std::unique_ptr<engine::Predictor> replay(Seconds latency_s, const engine::CaptureCost& cost = {}) const {
-    const std::string table = "name = \"n\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " + std::to_string(latency_s * 1e6) + "]]\n";
+    const std::string table =
+        "name = \"n\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " + std::to_string(latency_s * 1e6) + "]]\n";
     auto predictor = std::move(engine::Predictor::make(2, {make_target(2, "block", 2, 1, network(table))})).value();
     predictor->set_capture_cost(cost);
     for (const Rank rank : {0, 1}) {
@@ -59,14 +61,14 @@ TEST(Windows, WaitingThatIsInNoEventIsTimeOfTheWindow) {
     EXPECT_NEAR(prediction.lbf_s, closed ? 7 : 8, 1e-9) << "as it ran";
     for (const Seconds measured_s : prediction.rank_measured_s) EXPECT_NEAR(measured_s, closed ? 7 : 8, 1e-9);
     EXPECT_NEAR(prediction.seen_share, closed ? 1 / 7.0 : 2 / 8.0, 1e-9);
-    // A message that takes 0.5 s makes 2.5 s of the two ranks' 2 s, and so of all the rest. In a second window rank 1 is behind
-    // already: what follows the first one is as the second.
+    // A message that takes 0.5 s makes 2.5 s of the two ranks' 2 s, and so of all the rest. In a second window rank 1
+    // is behind already: what follows the first one is as the second.
     EXPECT_NEAR(polled.replay(0.5)->predictions().front().lbf_s, closed ? 1.5 + 6 * 1.25 : 2.5 + 6, 1e-9);
   }
 }
 
-// Of the window that is open the time that is in no event is measured as far as it was told: two windows of 1 s each, 6 s
-// between them.
+// Of the window that is open the time that is in no event is measured as far as it was told: two windows of 1 s each, 6
+// s between them.
 TEST(Windows, ARunUnderWayHasWhatWasToldOfItsWindow) {
   Polled polled;
   polled.window(EventKind::kWindowClose);
@@ -103,11 +105,12 @@ TEST(Windows, TimeInNoEventIsOfNoBlockWheneverItIsTold) {
   EXPECT_NEAR(early.lbf_s, late.lbf_s, 1e-9);
   EXPECT_NEAR(early.low_s, late.low_s, 1e-9);
   EXPECT_NEAR(early.high_s, late.high_s, 1e-9);
-  for (std::size_t rank = 0; rank < 2; ++rank) EXPECT_NEAR(early.rank_measured_s[rank], late.rank_measured_s[rank], 1e-9);
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    EXPECT_NEAR(early.rank_measured_s[rank], late.rank_measured_s[rank], 1e-9);
 }
 
-// A fifth of the windows' time is the recording's: of what a second of the two ranks takes elsewhere, too, so that the program itself
-// is slower by 0.5 in 1.6, not in 2. The interval has the other readings.
+// A fifth of the windows' time is the recording's: of what a second of the two ranks takes elsewhere, too, so that the
+// program itself is slower by 0.5 in 1.6, not in 2. The interval has the other readings.
 TEST(Windows, WhatTheCaptureTookIsNoTimeOfTheProgram) {
   Polled polled;
   polled.window(EventKind::kWindowClose);

@@ -35,8 +35,7 @@ int main(int argc, char** argv) {
     EVENTS("send", 1);
     EVENTS("recv", 2);
   }
-  CALL(MPI_Sendrecv, a, 6, MPI_INTEGER, right, 13, b, kWords, MPI_INTEGER, left, 13, MPI_COMM_WORLD,
-       MPI_STATUS_IGNORE);
+  CALL(MPI_Sendrecv, a, 6, MPI_INTEGER, right, 13, b, kWords, MPI_INTEGER, left, 13, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   CALL(MPI_Sendrecv_replace, a, 7, MPI_INTEGER, left, 14, right, 14, MPI_COMM_WORLD, &status);
   EVENTS("startRecv", 2);
   EVENTS("send", 2);

@@ -1,5 +1,6 @@
 /* connect: 2 ranks of one world meet once more, through a port whose name is published, and through a socket
- * (MPI_Comm_join). All of it is unmodelled, what is said on such a communicator too; the world's messages are as ever. */
+ * (MPI_Comm_join). All of it is unmodelled, what is said on such a communicator too; the world's messages are as ever.
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

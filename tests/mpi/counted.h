@@ -59,12 +59,12 @@ static void lbf_print_expectations(int rank) {
   char text[65536];
   size_t used = 0;
   for (int i = 0; i < kMaxNames && lbf_calls[i].name != NULL; ++i) {
-    used += (size_t)snprintf(text + used, sizeof(text) - used, "expect calls %d %s %ld\n", rank,
-                             lbf_calls[i].name, lbf_calls[i].count);
+    used += (size_t)snprintf(text + used, sizeof(text) - used, "expect calls %d %s %ld\n", rank, lbf_calls[i].name,
+                             lbf_calls[i].count);
   }
   for (int i = 0; i < kMaxNames && lbf_events[i].name != NULL; ++i) {
-    used += (size_t)snprintf(text + used, sizeof(text) - used, "expect events %d %s %ld\n", rank,
-                             lbf_events[i].name, lbf_events[i].count);
+    used += (size_t)snprintf(text + used, sizeof(text) - used, "expect events %d %s %ld\n", rank, lbf_events[i].name,
+                             lbf_events[i].count);
   }
   fputs(text, stdout);
   fflush(stdout);

@@ -1,6 +1,6 @@
-/* MPI_THREAD_MULTIPLE: another thread calls MPI_Init for main(), which asks MPI whether it is there and goes on at once: with
- * slow_init.c, which lets nobody out of MPI_Init for a while, before the capture has seen that. Communicators are used and made
- * then, too. After that main() alone talks, and sleeps in between. For 2 ranks. */
+/* MPI_THREAD_MULTIPLE: another thread calls MPI_Init for main(), which asks MPI whether it is there and goes on at
+ * once: with slow_init.c, which lets nobody out of MPI_Init for a while, before the capture has seen that.
+ * Communicators are used and made then, too. After that main() alone talks, and sleeps in between. For 2 ranks. */
 #include <pthread.h>
 #include <time.h>
 

@@ -1,4 +1,5 @@
-/* endings HOW: ways for a program to end, or to go on, without what MPI asks for; run_case says what has to come out. */
+/* endings HOW: ways for a program to end, or to go on, without what MPI asks for; run_case says what has to come out.
+ */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -44,7 +45,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   messages(100);
   MPI_Barrier(MPI_COMM_WORLD);
-  /* Whoever leaves this one knows that both ranks are back from the first: a rank that ends is the other one's end, too. */
+  /* Whoever leaves this one knows that both ranks are back from the first: a rank that ends is the other one's end,
+   * too. */
   MPI_Barrier(MPI_COMM_WORLD);
   if (strcmp(how, "exit") == 0) exit(0);
   if (strcmp(how, "_exit") == 0) _exit(0);
@@ -62,7 +64,8 @@ int main(int argc, char** argv) {
     MPI_Recv(&x, 1, MPI_INT, 1 - rank, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   if (strcmp(how, "thread_abort") == 0) {
-    if (rank != 0) MPI_Recv(&x, 1, MPI_INT, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* nobody sends: one rank aborts both */
+    if (rank != 0)
+      MPI_Recv(&x, 1, MPI_INT, 0, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* nobody sends: one rank aborts both */
     pthread_t thread;
     pthread_create(&thread, NULL, abort_all, NULL);
     pthread_join(thread, NULL);

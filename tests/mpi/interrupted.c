@@ -1,7 +1,7 @@
 /* Preloaded: another kernel's fallocate.
  * ROOM=N: there is room for N files of the process, then ENOSPC.
- * Else as kernels have it that give up for any signal (tmpfs of older ones), in a program with an interval timer that is shorter
- * than what a ring takes. Interrupted while SIGPROF can come, and the first times even so. */
+ * Else as kernels have it that give up for any signal (tmpfs of older ones), in a program with an interval timer that
+ * is shorter than what a ring takes. Interrupted while SIGPROF can come, and the first times even so. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* A datatype is freed, then a thread begins that calls MPI, without any datatype: only MPI_COMM_WORLD's error handler, which
- * ends the program, would say that one was asked for. */
+/* A datatype is freed, then a thread begins that calls MPI, without any datatype: only MPI_COMM_WORLD's error handler,
+ * which ends the program, would say that one was asked for. */
 #include <pthread.h>
 
 #include "counted.h"

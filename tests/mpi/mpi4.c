@@ -1,5 +1,5 @@
-/* What MPI 4.0 added, as far as MPICH 4 and Open MPI 5 have it: large counts (not Open MPI 5), messages that go both ways,
- * partitioned ones, persistent collectives. `mpi4 mpifh`, `mpi4 f08`: what mpi4_body.inc does, too. */
+/* What MPI 4.0 added, as far as MPICH 4 and Open MPI 5 have it: large counts (not Open MPI 5), messages that go both
+ * ways, partitioned ones, persistent collectives. `mpi4 mpifh`, `mpi4 f08`: what mpi4_body.inc does, too. */
 #include <string.h>
 
 #include "counted.h"
@@ -28,7 +28,9 @@ static void large_counts(int right, int left) {
   EVENTS("coll", 2);
 }
 #else
-static void large_counts(int right, int left) { (void)right, (void)left; }
+static void large_counts(int right, int left) {
+  (void)right, (void)left;
+}
 #endif
 
 static void both_ways(int right, int left) {
@@ -79,7 +81,8 @@ static void persistent_collectives(void) {
   MPI_Datatype types[64];
   MPI_Comm ring;
   MPI_Request requests[kKinds];
-  for (int i = 0; i < size; ++i) counts[i] = i + 1, same[i] = rank + 1, places[i] = 4 * i, bytes[i] = 16 * i, types[i] = MPI_INT;
+  for (int i = 0; i < size; ++i)
+    counts[i] = i + 1, same[i] = rank + 1, places[i] = 4 * i, bytes[i] = 16 * i, types[i] = MPI_INT;
   CALL(MPI_Cart_create, MPI_COMM_WORLD, 1, &size, periods, 0, &ring);
   EVENTS("coll", 1);
   EVENTS("commCreate", 1);

@@ -7,8 +7,7 @@ static int rank, size;
 /* A window of kInts ints over MPI_COMM_WORLD. */
 static MPI_Win make_window(int** memory) {
   MPI_Win win;
-  CALL(MPI_Win_allocate, kInts * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, memory,
-       &win);
+  CALL(MPI_Win_allocate, kInts * (MPI_Aint)sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, memory, &win);
   for (int i = 0; i < kInts; ++i) (*memory)[i] = 1000 * rank + i;
   CALL(MPI_Barrier, MPI_COMM_WORLD); /* nobody looks before it is filled */
   EVENTS("coll", 2);
@@ -113,8 +112,7 @@ static void requests(void) {
   CALL(MPI_Rput, &out, 1, MPI_INT, right, 0, 1, MPI_INT, win, &request[0]);
   CALL(MPI_Rget, &in, 1, MPI_INT, right, 9, 1, MPI_INT, win, &request[1]);
   CALL(MPI_Raccumulate, &add, 1, MPI_INT, right, 10, 1, MPI_INT, MPI_SUM, win, &request[2]);
-  CALL(MPI_Rget_accumulate, &add, 1, MPI_INT, &both, 1, MPI_INT, right, 11, 1, MPI_INT, MPI_SUM, win,
-       &request[3]);
+  CALL(MPI_Rget_accumulate, &add, 1, MPI_INT, &both, 1, MPI_INT, right, 11, 1, MPI_INT, MPI_SUM, win, &request[3]);
   CALL(MPI_Wait, &request[1], MPI_STATUS_IGNORE);
   CALL(MPI_Waitall, 4, request, MPI_STATUSES_IGNORE);
   REQUIRE(in == 1000 * right + 9 && both == 1000 * right + 11);
@@ -169,8 +167,8 @@ static void kinds_of_windows(void) {
   CALL(MPI_Win_create_dynamic, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   CALL(MPI_Win_attach, win, memory, sizeof(memory));
   MPI_Get_address(memory, &where);
-  CALL(MPI_Sendrecv, &where, 1, MPI_AINT, (rank + size - 1) % size, 0, &theirs, 1, MPI_AINT, right, 0,
-       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  CALL(MPI_Sendrecv, &where, 1, MPI_AINT, (rank + size - 1) % size, 0, &theirs, 1, MPI_AINT, right, 0, MPI_COMM_WORLD,
+       MPI_STATUS_IGNORE);
   fence(0, win);
   CALL(MPI_Put, &out, 1, MPI_INT, right, theirs, 1, MPI_INT, win);
   fence(0, win);

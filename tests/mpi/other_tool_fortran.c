@@ -8,8 +8,7 @@
 static int c_sends, mpifh_sends, f08_sends, ends;
 
 static void __attribute__((destructor)) tell(void) {
-  if (ends > 0)
-    fprintf(stderr, "other tool: sends %d %d %d ends %d\n", c_sends, mpifh_sends, f08_sends, ends);
+  if (ends > 0) fprintf(stderr, "other tool: sends %d %d %d ends %d\n", c_sends, mpifh_sends, f08_sends, ends);
 }
 
 /* A tool may use MPI itself: that is not a call of the program. */

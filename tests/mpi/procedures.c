@@ -1,8 +1,9 @@
 // A program whose procedures are measured (--lbf-procedures): a ring of ranks. Each procedure counts its calls and its
 // time by the thread's processor clock, and each rank prints at the end, for each of them:
 //   procedure RANK NAME CALLS SECONDS
-// usage: procedures ROUNDS [storm|nested|apart]; storm: also a procedure that is called too often for any limit; nested: by another
-// one that takes most of the time; apart: pairs of ranks that work in turns, each in a procedure of its own.
+// usage: procedures ROUNDS [storm|nested|apart]; storm: also a procedure that is called too often for any limit;
+// nested: by another one that takes most of the time; apart: pairs of ranks that work in turns, each in a procedure of
+// its own.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,8 +59,8 @@ PROCEDURE static uint64_t check(uint64_t state) {
   ++check_own.calls;
   return sum;
 }
-// Some tens of nanoseconds: far too little to be measured, and far more than its caller's loop takes, so that samples of that loop
-// are in here on every processor, whichever instruction of a call and a return a signal interrupts there.
+// Some tens of nanoseconds: far too little to be measured, and far more than its caller's loop takes, so that samples
+// of that loop are in here on every processor, whichever instruction of a call and a return a signal interrupts there.
 PROCEDURE static uint64_t storm(uint64_t state) {
   ++storm_own.calls;
   for (int i = 0; i < 16; ++i) {

@@ -1,5 +1,5 @@
-/* Threads that call no MPI run a procedure that is measured, about a microsecond at a time; then the ranks meet. Each prints
- *   beside RANK CALLS */
+/* Threads that call no MPI run a procedure that is measured, about a microsecond at a time; then the ranks meet. Each
+ * prints beside RANK CALLS */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -53,8 +53,8 @@ void write_output(const std::vector<std::string>& batches, lbf::Rank tasks, std:
   sink.on_events = lbf::one_by_one([&](lbf::Rank rank, const lbf::Event& event) -> lbf::Result<void> {
     const auto name = event.function != 0 ? lbf::mpi_function_name(event.function) : std::string_view("-");
     out << "event " << rank << " " << lbf::test::kKindNames[static_cast<std::size_t>(event.kind)] << " " << name << " "
-        << event.comm << " " << event.peer << " " << event.tag << " " << event.bytes << " " << event.request
-        << " " << ns(event.process_s) << " " << ns(event.call_s) << "\n";
+        << event.comm << " " << event.peer << " " << event.tag << " " << event.bytes << " " << event.request << " "
+        << ns(event.process_s) << " " << ns(event.call_s) << "\n";
     return {};
   });
   sink.on_control = [&](std::string_view json) -> lbf::Result<void> {

@@ -98,8 +98,7 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
   while (at < head && failures == 0) {
     const std::uint64_t offset = at & (capacity - 1);
     Record record{};
-    std::memcpy(static_cast<void*>(&record), data + offset,
-                std::min<std::uint64_t>(sizeof(Record), capacity - offset));
+    std::memcpy(static_cast<void*>(&record), data + offset, std::min<std::uint64_t>(sizeof(Record), capacity - offset));
     const std::uint64_t words = record.words_and_op & 0xffffff;
     const std::string where = ring.name + " at " + std::to_string(at);
     if (words == 0 || at + words * 8 > head) return fail(where + ": record length"), false;
@@ -133,7 +132,8 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
     if ((record.flags & lbf::kFlagCallBegin) == 0) {
       check(record.enter == record.leave, where + ": later record of a call with a time of its own");
     }
-    if (record.kind != static_cast<std::uint8_t>(EventKind::kGap) && record.kind != static_cast<std::uint8_t>(EventKind::kProcedure)) {
+    if (record.kind != static_cast<std::uint8_t>(EventKind::kGap) &&
+        record.kind != static_cast<std::uint8_t>(EventKind::kProcedure)) {
       check(lbf::mpi_function(record.function) != nullptr, where + ": unknown function");
     }
     Entry entry{record, std::vector<std::uint64_t>(words - lbf::ring::kRecordWords)};
@@ -224,13 +224,11 @@ std::vector<std::uint64_t> uids_of(const Ring& ring, const std::vector<Ring>& ri
 }
 
 void check_match(const std::vector<Ring>& rings) {
-  using Message =
-      std::tuple<int, int, int, std::uint64_t, std::uint64_t>;  // from, to, tag, communicator, bytes
+  using Message = std::tuple<int, int, int, std::uint64_t, std::uint64_t>;  // from, to, tag, communicator, bytes
   std::map<Message, long> balance;
   std::map<std::uint64_t, std::vector<std::uint64_t>> members;
   long messages = 0;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<int, long>>
-      collectives;  // (uid, op) -> rank -> n
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<int, long>> collectives;  // (uid, op) -> rank -> n
   for (const Ring& ring : rings) {
     const auto uids = uids_of(ring, rings);
     const int rank = ring.header->rank;
@@ -267,23 +265,22 @@ void check_match(const std::vector<Ring>& rings) {
     if (count == 0) continue;
     std::ostringstream text;
     text << std::abs(count) << (count > 0 ? " sends without receive" : " receives without send") << ": from "
-         << std::get<0>(message) << " to " << std::get<1>(message) << " tag " << std::get<2>(message)
-         << " comm " << std::get<3>(message) << " bytes " << std::get<4>(message);
+         << std::get<0>(message) << " to " << std::get<1>(message) << " tag " << std::get<2>(message) << " comm "
+         << std::get<3>(message) << " bytes " << std::get<4>(message);
     fail(text.str());
   }
   for (const auto& [key, by_rank] : collectives) {
     for (const auto& [rank, count] : by_rank) {
       check(count == by_rank.begin()->second,
-            "collective " + std::to_string(key.second) + " on communicator " + std::to_string(key.first) +
-                ": rank " + std::to_string(rank) + " made " + std::to_string(count) + " calls, rank " +
+            "collective " + std::to_string(key.second) + " on communicator " + std::to_string(key.first) + ": rank " +
+                std::to_string(rank) + " made " + std::to_string(count) + " calls, rank " +
                 std::to_string(by_rank.begin()->first) + " " + std::to_string(by_rank.begin()->second));
     }
-    const std::size_t size = key.first == 1
-                                 ? static_cast<std::size_t>(rings.front().header->world_size.load())
-                                 : members[key.first].size();
+    const std::size_t size =
+        key.first == 1 ? static_cast<std::size_t>(rings.front().header->world_size.load()) : members[key.first].size();
     check(by_rank.size() == size, "collective " + std::to_string(key.second) + " on communicator " +
-                                      std::to_string(key.first) + ": " + std::to_string(by_rank.size()) +
-                                      " of " + std::to_string(size) + " members called it");
+                                      std::to_string(key.first) + ": " + std::to_string(by_rank.size()) + " of " +
+                                      std::to_string(size) + " members called it");
   }
   check(messages > 0, "no message was recorded");
 }
@@ -294,9 +291,9 @@ void print_signature(const std::vector<Ring>& rings) {
     for (const Entry& e : ring.events) {
       const auto& r = e.record;
       std::cout << "sig " << ring.header->rank << " " << lbf::test::kKindNames[r.kind] << " "
-                << lbf::mpi_function_name(r.function) << " flags=" << int{r.flags}
-                << " op=" << (r.words_and_op >> 24) << " peer=" << r.peer << " tag=" << r.tag
-                << " comm=" << uids.at(r.comm) << " req=" << r.request << " bytes=" << r.bytes;
+                << lbf::mpi_function_name(r.function) << " flags=" << int{r.flags} << " op=" << (r.words_and_op >> 24)
+                << " peer=" << r.peer << " tag=" << r.tag << " comm=" << uids.at(r.comm) << " req=" << r.request
+                << " bytes=" << r.bytes;
       for (const std::uint64_t value : e.values) std::cout << " " << value;
       std::cout << "\n";
     }
@@ -334,8 +331,8 @@ void check_expectations(const std::vector<Ring>& rings, const std::string& file)
         for (const Entry& e : ring.events) found += name == lbf::test::kKindNames[e.record.kind];
       }
     }
-    check(found == wanted, what + " of " + name + " on rank " + std::to_string(rank) + ": " +
-                               std::to_string(found) + ", the program counted " + std::to_string(wanted));
+    check(found == wanted, what + " of " + name + " on rank " + std::to_string(rank) + ": " + std::to_string(found) +
+                               ", the program counted " + std::to_string(wanted));
   }
   check(expectations > 0, file + " has no expectations");
 }
@@ -343,28 +340,23 @@ void check_expectations(const std::vector<Ring>& rings, const std::string& file)
 void print_summary(const std::vector<Ring>& rings) {
   for (const Ring& ring : rings) {
     const Header& h = *ring.header;
-    const double ms =
-        (static_cast<double>(h.finalize_enter_ticks) - static_cast<double>(h.init_leave_ticks)) / 1e6;
+    const double ms = (static_cast<double>(h.finalize_enter_ticks) - static_cast<double>(h.init_leave_ticks)) / 1e6;
     std::cout << "ring rank=" << h.rank << " state=" << h.state << " level=" << h.thread_level
-              << " events=" << ring.events.size() << " lost=" << h.lost_records
-              << " abandoned=" << h.abandoned_calls << " failed_polls=" << h.failed_polls
-              << " preempted=" << ring.preempted << " blocked=" << ring.blocked << " waiting=" << ring.waiting
-              << " process=" << ring.process << " procedure_calls=" << h.procedures.calls
-              << " elapsed_mticks=" << ms << " executable=" << h.executable
-              << "\n";
+              << " events=" << ring.events.size() << " lost=" << h.lost_records << " abandoned=" << h.abandoned_calls
+              << " failed_polls=" << h.failed_polls << " preempted=" << ring.preempted << " blocked=" << ring.blocked
+              << " waiting=" << ring.waiting << " process=" << ring.process << " procedure_calls=" << h.procedures.calls
+              << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n";
     std::map<std::string, long> kinds;
     std::uint64_t gap = 0;
     for (const Entry& e : ring.events) {
       ++kinds[lbf::test::kKindNames[e.record.kind]];
       if (kind_of(e) == EventKind::kGap) gap += e.record.bytes;
     }
-    for (const auto& [name, count] : kinds)
-      std::cout << "kind rank=" << h.rank << " " << name << " " << count << "\n";
+    for (const auto& [name, count] : kinds) std::cout << "kind rank=" << h.rank << " " << name << " " << count << "\n";
     std::cout << "gapped rank=" << h.rank << " " << gap << "\n";
     for (std::uint16_t id = 1; id <= lbf::mpi_function_count(); ++id) {
       if (h.calls[id].count == 0) continue;
-      std::cout << "calls rank=" << h.rank << " " << lbf::mpi_function_name(id) << " " << h.calls[id].count
-                << "\n";
+      std::cout << "calls rank=" << h.rank << " " << lbf::mpi_function_name(id) << " " << h.calls[id].count << "\n";
     }
   }
 }
@@ -386,8 +378,7 @@ int main(int argc, char** argv) {
     if (read_ring(file.path(), ring)) rings.push_back(std::move(ring));
   }
   std::sort(rings.begin(), rings.end(), [](const Ring& a, const Ring& b) {
-    return std::tuple(a.header->rank.load(), a.header->tid) <
-           std::tuple(b.header->rank.load(), b.header->tid);
+    return std::tuple(a.header->rank.load(), a.header->tid) < std::tuple(b.header->rank.load(), b.header->tid);
   });
   check(!rings.empty(), std::string("no rings in ") + argv[1]);
   if (failures != 0) return 1;

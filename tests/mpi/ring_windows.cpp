@@ -12,7 +12,8 @@
 //   a message both have the same size. --expect: sends and collectives, recorded or skipped, are as many as the
 //   program itself counted. --whole: on each channel as many messages, recorded or skipped, as in the rings in
 //   DIR, of the same program captured without windows. --least: windows, all ranks together. --partial: gaps are
-//   allowed, and channels are not compared. --ended: the capture of each rank ended for good. --unpaired: sizes are not compared (one-sided programs).
+//   allowed, and channels are not compared. --ended: the capture of each rank ended for good. --unpaired: sizes are not
+//   compared (one-sided programs).
 //   --calls: of each function for which --expect has a line, all threads of the rank made as many calls, recorded or
 //   counted, and of the others each was one or the other.
 // Exit status 0: all checks held; 1: one line for each that did not.
@@ -77,7 +78,8 @@ Header* map_header(const std::filesystem::path& path) {
   return pages == MAP_FAILED ? nullptr : static_cast<Header*>(pages);
 }
 
-int control(const std::string& directory, std::uint64_t seed, int mean_us, std::size_t off_ranks, const std::string& off_file) {
+int control(const std::string& directory, std::uint64_t seed, int mean_us, std::size_t off_ranks,
+            const std::string& off_file) {
   std::signal(SIGTERM, [](int) { g_stop = true; });
   std::mt19937_64 random(seed);
   std::exponential_distribution<double> pause(1.0 / mean_us);
@@ -108,7 +110,8 @@ int control(const std::string& directory, std::uint64_t seed, int mean_us, std::
                           std::memory_order_release);
     }
     const auto ended = [](const auto& ring) { return ring.second != nullptr && ring.second->off.load() != 0; };
-    if (!off_file.empty() && static_cast<std::size_t>(std::ranges::count_if(rings, ended)) >= off_ranks) std::ofstream(off_file) << "off\n";
+    if (!off_file.empty() && static_cast<std::size_t>(std::ranges::count_if(rings, ended)) >= off_ranks)
+      std::ofstream(off_file) << "off\n";
     std::this_thread::sleep_for(std::chrono::microseconds(static_cast<int>(pause(random)) + 1));
   }
   return 0;
@@ -159,9 +162,9 @@ void read_ring(const std::filesystem::path& path, Ranks& ranks) {
     rank.calls[std::string(function->name)] += count;
     rank.calls_in_mpi += function->role != lbf::MpiRole::kLocal ? count : 0;
   }
-  check(header->recorded.sampled <= header->recorded.executions &&
-            header->counted.sampled <= header->counted.executions,
-        name + ": more samples than executions");
+  check(
+      header->recorded.sampled <= header->recorded.executions && header->counted.sampled <= header->counted.executions,
+      name + ": more samples than executions");
   check(header->recorded.ideal_ticks_256 > 0 && header->counted.ideal_ticks_256 > 0, name + ": no ideal cost");
   std::uint64_t last_order = 0, last_leave = 0;
   for (std::uint64_t at = 0; at < header->head;) {
@@ -179,8 +182,7 @@ void read_ring(const std::filesystem::path& path, Ranks& ranks) {
     entry.values.resize(words - lbf::ring::kRecordWords);
     std::memcpy(entry.values.data(), from + sizeof(Record), entry.values.size() * 8);
     const bool same_call = (entry.record.flags & lbf::kFlagCallBegin) == 0;
-    entry.order = begins_something(kind_of(entry)) ? (same_call ? last_order : entry.record.enter)
-                                                   : entry.record.leave;
+    entry.order = begins_something(kind_of(entry)) ? (same_call ? last_order : entry.record.enter) : entry.record.leave;
     last_order = entry.order = std::max(entry.order, last_order);
     if (kind_of(entry) == EventKind::kCommCreate) rank.uid_of[entry.record.comm] = entry.values.at(0);
     rank.entries.push_back(std::move(entry));
@@ -192,7 +194,8 @@ Ranks read_rings(const std::string& directory) {
   for (const auto& file : std::filesystem::directory_iterator(directory)) read_ring(file.path(), ranks);
   for (auto& [number, rank] : ranks) {
     rank.uid_of[0] = 1;
-    // One thread closes the window, others write what bears the same time: that is behind it, and the end of the capture last.
+    // One thread closes the window, others write what bears the same time: that is behind it, and the end of the
+    // capture last.
     const auto turn = [](const Entry& entry) {
       if (kind_of(entry) == EventKind::kWindowClose) return 0;
       return kind_of(entry) == EventKind::kSkipped &&
@@ -239,7 +242,8 @@ Totals totals_of(const Ranks& ranks) {
       });
     };
     const auto stops_waiting = [&](std::uint32_t request) {
-      const auto found = std::find_if(waiting.begin(), waiting.end(), [&](const Record& w) { return w.request == request; });
+      const auto found =
+          std::find_if(waiting.begin(), waiting.end(), [&](const Record& w) { return w.request == request; });
       if (found == waiting.end()) return false;
       waiting.erase(found);
       for (std::size_t i = 0; i < waiting.size();) {
@@ -301,9 +305,10 @@ Totals totals_of(const Ranks& ranks) {
 std::string text_of(const Channel& channel) {
   const auto& [rank, uid, peer, tag, side] = channel;
   std::ostringstream text;
-  text << "rank " << rank << (side == SkippedSide::kSends      ? " sends to "
-                              : side == SkippedSide::kReceives ? " receives from "
-                                                               : " collectives ")
+  text << "rank " << rank
+       << (side == SkippedSide::kSends      ? " sends to "
+           : side == SkippedSide::kReceives ? " receives from "
+                                            : " collectives ")
        << peer << " tag " << tag << " communicator " << uid;
   return text.str();
 }
@@ -338,8 +343,8 @@ void check_expectations(const Totals& totals, const std::string& file) {
     // A cancelled send was counted by the program, and is none in the end.
     const std::int64_t here = found[key];
     check(here == count, "rank " + std::to_string(key.first) + ": " + std::to_string(here) +
-                             (key.second == SkippedSide::kSends ? " sends" : " collectives") + ", the program counted " +
-                             std::to_string(count));
+                             (key.second == SkippedSide::kSends ? " sends" : " collectives") +
+                             ", the program counted " + std::to_string(count));
   }
 }
 
@@ -354,15 +359,17 @@ void check_calls(const Ranks& ranks, const std::string& file) {
     std::uint64_t count = 0;
     if (!(words >> keyword >> what >> number >> function >> count) || keyword != "expect" || what != "calls") continue;
     const auto rank = ranks.find(number);
-    const std::uint64_t here = rank != ranks.end() && rank->second.calls.contains(function) ? rank->second.calls.at(function) : 0;
+    const std::uint64_t here =
+        rank != ranks.end() && rank->second.calls.contains(function) ? rank->second.calls.at(function) : 0;
     check(here == count, "rank " + std::to_string(number) + ": " + std::to_string(here) + " calls of " + function +
                              ", the program counted " + std::to_string(count));
     ++lines;
   }
   check(lines > 0, file + " has no expected calls");
   for (const auto& [number, rank] : ranks) {
-    check(rank.executions == rank.calls_in_mpi, "rank " + std::to_string(number) + ": " + std::to_string(rank.executions) +
-                                                    " calls were recorded or counted of " + std::to_string(rank.calls_in_mpi));
+    check(rank.executions == rank.calls_in_mpi,
+          "rank " + std::to_string(number) + ": " + std::to_string(rank.executions) +
+              " calls were recorded or counted of " + std::to_string(rank.calls_in_mpi));
   }
 }
 
@@ -439,8 +446,8 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
       } else if (event.kind == EventKind::kRecv || event.kind == EventKind::kEndRecv) {
         ends[op.message()].received = static_cast<std::int64_t>(event.bytes);
         check(store.message(op.message()).sent, "rank " + std::to_string(rank) + ": a receive from " +
-                                                  std::to_string(event.peer) + " tag " + std::to_string(event.tag) +
-                                                  " without a send");
+                                                    std::to_string(event.peer) + " tag " + std::to_string(event.tag) +
+                                                    " without a send");
       }
     });
     check(at == events.size(), "rank " + std::to_string(rank) + ": fewer ends of events than events");
@@ -450,8 +457,8 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
     if (end.sent < 0 || end.received < 0 || end.sent == end.received) continue;
     const engine::Message& m = store.message(message);
     check(false, "a message of " + std::to_string(end.sent) + " bytes was received as one of " +
-                     std::to_string(end.received) + ": from " + std::to_string(m.src) + " to " +
-                     std::to_string(m.dst) + " tag " + std::to_string(m.tag));
+                     std::to_string(end.received) + ": from " + std::to_string(m.src) + " to " + std::to_string(m.dst) +
+                     " tag " + std::to_string(m.tag));
   }
   std::cout << "messages " << both << " one-ended " << alone << "\n";
 }
@@ -495,7 +502,8 @@ int check_rings(int argc, char** argv) {
              static_cast<SkippedSide>(entry.record.words_and_op >> 24) == SkippedSide::kEverything;
     };
     const auto ends = std::count_if(rank.entries.begin(), rank.entries.end(), is_end);
-    check(ends == (ended ? 1 : 0) && rank.off == ended, "rank " + std::to_string(number) + ": ended " + std::to_string(ends) + " times");
+    check(ends == (ended ? 1 : 0) && rank.off == ended,
+          "rank " + std::to_string(number) + ": ended " + std::to_string(ends) + " times");
     check(!ended || is_end(rank.entries.back()), "rank " + std::to_string(number) + ": records after the end");
     for (const Entry& entry : rank.entries) {
       opened += kind_of(entry) == EventKind::kWindowOpen;
@@ -518,10 +526,12 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   const bool off = argc == 8 && std::string(argv[5]) == "off";
   if (mode == "control" && (argc == 5 || off)) {
-    return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]), off ? std::stoul(argv[6]) : 0, off ? argv[7] : "");
+    return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]), off ? std::stoul(argv[6]) : 0,
+                   off ? argv[7] : "");
   }
   if (mode == "check" && argc >= 3) return check_rings(argc, argv);
   std::cerr << "usage: ring_windows control DIR SEED MEAN_US [off RANKS FILE]\n"
-               "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired] [--calls]\n";
+               "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] "
+               "[--unpaired] [--calls]\n";
   return 2;
 }

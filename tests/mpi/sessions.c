@@ -1,7 +1,8 @@
-/* MPI 4.0's sessions, with the calls and events that are to be recorded. `sessions alone`: without MPI_Init; `sessions first`:
- * the same after a session that was closed before any communicator was made in one; `sessions unused`: that one alone; `sessions again`: with another session
- * after the last one was closed; `sessions threads`: opened by four threads at once (the number of calls that open one in the
- * run is not known); `sessions world`: inside MPI_Init and MPI_Finalize; `sessions MODE abort`: MPI_Abort in the end. */
+/* MPI 4.0's sessions, with the calls and events that are to be recorded. `sessions alone`: without MPI_Init; `sessions
+ * first`: the same after a session that was closed before any communicator was made in one; `sessions unused`: that one
+ * alone; `sessions again`: with another session after the last one was closed; `sessions threads`: opened by four
+ * threads at once (the number of calls that open one in the run is not known); `sessions world`: inside MPI_Init and
+ * MPI_Finalize; `sessions MODE abort`: MPI_Abort in the end. */
 #include <pthread.h>
 
 #include "counted.h"
@@ -40,7 +41,8 @@ static void ring(MPI_Comm comm) {
   int me, all, x = -1;
   MPI_Comm_rank(comm, &me);
   MPI_Comm_size(comm, &all);
-  CALL(MPI_Sendrecv, &me, 1, MPI_INT, (me + 1) % all, 3, &x, 1, MPI_INT, (me + all - 1) % all, 3, comm, MPI_STATUS_IGNORE);
+  CALL(MPI_Sendrecv, &me, 1, MPI_INT, (me + 1) % all, 3, &x, 1, MPI_INT, (me + all - 1) % all, 3, comm,
+       MPI_STATUS_IGNORE);
   REQUIRE(x == (me + all - 1) % all);
   EVENTS("startRecv", 1);
   EVENTS("send", 1);

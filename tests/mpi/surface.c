@@ -78,8 +78,7 @@ static void requests_of_all_kinds(void) {
   /* Improbe until it finds */
   MPI_Message message;
   CALL(MPI_Isend, a, 7, MPI_INT, right, 4, MPI_COMM_WORLD, &requests[0]);
-  for (flag = 0; !flag;)
-    CALL(MPI_Improbe, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
+  for (flag = 0; !flag;) CALL(MPI_Improbe, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
   CALL(MPI_Mrecv, b, 8, MPI_INT, &message, &statuses[0]);
   CALL(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
   CALL(MPI_Mprobe, MPI_PROC_NULL, 4, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
@@ -217,14 +216,11 @@ static void collectives(void) {
   }
   CALL(MPI_Alltoallw, b, to, to_displs, types, c, counts, to_displs, types, MPI_COMM_WORLD);
   for (int i = 0; i < size; ++i) counts[i] = 2;
-  CALL(MPI_Alltoallv, MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, c, counts, displs, MPI_INT,
-       MPI_COMM_WORLD);
+  CALL(MPI_Alltoallv, MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, c, counts, displs, MPI_INT, MPI_COMM_WORLD);
   CALL(MPI_Gather, rank == 2 ? MPI_IN_PLACE : (void*)a, 2, MPI_INT, b, 2, MPI_INT, 2, MPI_COMM_WORLD);
-  CALL(MPI_Scatterv, b, counts, displs, MPI_INT, rank == 2 ? MPI_IN_PLACE : (void*)a, 2, MPI_INT, 2,
-       MPI_COMM_WORLD);
+  CALL(MPI_Scatterv, b, counts, displs, MPI_INT, rank == 2 ? MPI_IN_PLACE : (void*)a, 2, MPI_INT, 2, MPI_COMM_WORLD);
   CALL(MPI_Allgatherv, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, b, counts, displs, MPI_INT, MPI_COMM_WORLD);
-  CALL(MPI_Reduce, rank == 1 ? MPI_IN_PLACE : (void*)a, rank == 1 ? b : NULL, 3, MPI_INT, MPI_SUM, 1,
-       MPI_COMM_WORLD);
+  CALL(MPI_Reduce, rank == 1 ? MPI_IN_PLACE : (void*)a, rank == 1 ? b : NULL, 3, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
   CALL(MPI_Bcast, NULL, 0, MPI_INT, 0, MPI_COMM_WORLD);
   EVENTS("coll", 7);
   CALL(MPI_Igatherv, a, 2, MPI_INT, b, counts, displs, MPI_INT, 0, MPI_COMM_WORLD, &requests[0]);
@@ -252,8 +248,7 @@ static void collectives(void) {
   EVENTS("wait", 1);
   EVENTS("commCreate", 2);
   EVENTS("commFree", 2);
-  const int from = (rank + size - 1) % size, next = (rank + 1) % size, send_count = rank + 1,
-            recv_count = from + 1;
+  const int from = (rank + size - 1) % size, next = (rank + 1) % size, send_count = rank + 1, recv_count = from + 1;
   const int zero = 0;
   CALL(MPI_Dist_graph_create_adjacent, MPI_COMM_WORLD, 1, &from, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED,
        MPI_INFO_NULL, 0, &graph);

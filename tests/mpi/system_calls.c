@@ -1,9 +1,10 @@
-/* system_calls: counts the system calls that a rank makes while it is in loops of MPI calls, by number. For the test that the
- * capture adds none but readings of the processor clock and of schedstat, and those only every 100 us or where a call took that long
- * (docs/capture.md, "Process time").
+/* system_calls: counts the system calls that a rank makes while it is in loops of MPI calls, by number. For the test
+ * that the capture adds none but readings of the processor clock and of schedstat, and those only every 100 us or where
+ * a call took that long (docs/capture.md, "Process time").
  *
- * Every system call of this thread traps (syscall user dispatch, Linux 5.11); the handler counts it and makes it. Prints, for each
- * loop, "LOOP calls=N us=N" (how long it took) and "LOOP number=NR count=N". Exit status 77: this machine has no such dispatch. */
+ * Every system call of this thread traps (syscall user dispatch, Linux 5.11); the handler counts it and makes it.
+ * Prints, for each loop, "LOOP calls=N us=N" (how long it took) and "LOOP number=NR count=N". Exit status 77: this
+ * machine has no such dispatch. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <signal.h>
@@ -15,7 +16,9 @@
 #include <unistd.h>
 
 #if !defined(PR_SET_SYSCALL_USER_DISPATCH) || !defined(__x86_64__)
-int main(void) { return 77; }
+int main(void) {
+  return 77;
+}
 #else
 
 /* Between the two marks system calls do not trap: the return from the handler, and the handler's own. */
@@ -39,8 +42,8 @@ static void count(int signal, siginfo_t* info, void* context) {
   const long number = info->si_syscall;
   (void)signal;
   if (number >= 0 && number < kNumbers) ++counts[number];
-  registers[REG_RAX] = untrapped_call(number, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX], registers[REG_R10],
-                                      registers[REG_R8], registers[REG_R9]);
+  registers[REG_RAX] = untrapped_call(number, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                                      registers[REG_R10], registers[REG_R8], registers[REG_R9]);
 }
 
 /* What sigaction(2) takes: glibc's wrapper would put its own return there. */
@@ -54,7 +57,8 @@ struct kernel_sigaction {
 static int trap_calls(void) {
   struct kernel_sigaction action = {count, SA_SIGINFO | 0x04000000 /* SA_RESTORER */, untrapped_return, 0};
   if (syscall(SYS_rt_sigaction, SIGSYS, &action, NULL, sizeof action.mask) != 0) return -1;
-  return prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, untrapped_begin, untrapped_end - untrapped_begin, &selector);
+  return prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, untrapped_begin, untrapped_end - untrapped_begin,
+               &selector);
 }
 
 static int rank;

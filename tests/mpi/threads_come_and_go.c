@@ -1,8 +1,8 @@
 /* MPI_THREAD_MULTIPLE: threads that start, call and end while others are inside MPI, two processes. Each of kCarriers
- * slots has one thread after another; every one of them sends messages to its own process on the slot's communicator (in
- * several ways, also to a wildcard), looks for one that never comes, synchronises, and now and then exchanges a message
- * with its opposite. A message's size is its number on its channel, across all threads that the slot had: two ends that
- * are wrongly paired differ. Prints what all of it was, for run_case. */
+ * slots has one thread after another; every one of them sends messages to its own process on the slot's communicator
+ * (in several ways, also to a wildcard), looks for one that never comes, synchronises, and now and then exchanges a
+ * message with its opposite. A message's size is its number on its channel, across all threads that the slot had: two
+ * ends that are wrongly paired differ. Prints what all of it was, for run_case. */
 #include <pthread.h>
 
 #include "counted.h"

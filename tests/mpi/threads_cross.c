@@ -1,8 +1,10 @@
 /* MPI_THREAD_MULTIPLE, two processes, calls of a process's threads that wait for one another's:
- *  - kPairs threads send with MPI_Ssend to their opposite and back, so that sends and receives of other threads come between;
+ *  - kPairs threads send with MPI_Ssend to their opposite and back, so that sends and receives of other threads come
+ * between;
  *  - a thread sends with MPI_Ssend to another one of its process;
  *  - a thread exchanges large messages with MPI_Sendrecv;
- *  - kProbers threads of rank 1 take their messages with MPI_Mprobe and MPI_Mrecv: the library uses handles again at once;
+ *  - kProbers threads of rank 1 take their messages with MPI_Mprobe and MPI_Mrecv: the library uses handles again at
+ * once;
  *  - a thread starts a buffered persistent send again and again: Open MPI gives it another handle;
  *  - kWindows threads, each in fences of a window of its own.
  * Prints what the events have to be, for check_order.py. */
@@ -46,8 +48,8 @@ static void* hear(void* argument) {
 static void* exchange(void* argument) {
   static char out[kLarge], in[kLarge];
   for (int i = 0; i < kRounds; ++i) {
-    MPI_Sendrecv(out, kLarge, MPI_BYTE, 1 - rank, kExchangeTag, in, kLarge, MPI_BYTE, 1 - rank, kExchangeTag, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, kLarge, MPI_BYTE, 1 - rank, kExchangeTag, in, kLarge, MPI_BYTE, 1 - rank, kExchangeTag,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   return argument;
 }
@@ -107,7 +109,8 @@ int main(int argc, char** argv) {
     int threads;
   } kinds[] = {{play, kPairs}, {tell, 1}, {hear, 1}, {exchange, 1}, {probe, kProbers}, {start, 1}, {fence, kWindows}};
   for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); ++kind) {
-    for (int i = 0; i < kinds[kind].threads; ++i) REQUIRE(pthread_create(&threads[count++], NULL, kinds[kind].run, &ids[i]) == 0);
+    for (int i = 0; i < kinds[kind].threads; ++i)
+      REQUIRE(pthread_create(&threads[count++], NULL, kinds[kind].run, &ids[i]) == 0);
   }
   for (int i = 0; i < count; ++i) pthread_join(threads[i], NULL);
   MPI_Buffer_detach(&buffer, &provided);

@@ -1,5 +1,5 @@
-/* Threads that come and go, each with one message: what they leave in memory does not grow with their number. Prints the most
- * files that there were in the capture's directory, where it has one. */
+/* Threads that come and go, each with one message: what they leave in memory does not grow with their number. Prints
+ * the most files that there were in the capture's directory, where it has one. */
 #include <dirent.h>
 #include <pthread.h>
 #include <time.h>

@@ -82,7 +82,9 @@ KEEP int catches_jump(int depth) {
   return 1;
 }
 
-KEEP void in_handler(void) { sink++; }
+KEEP void in_handler(void) {
+  sink++;
+}
 static void handler(int number) {
   (void)number;
   in_handler();

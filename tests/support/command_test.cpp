@@ -18,7 +18,9 @@ TEST(Command, AnythingThatAShellCanSay) {
   EXPECT_EQ(run_command("head -c 100000 /dev/zero").out.size(), 100000u);
 }
 
-TEST(Command, ASignalIsNoStatus) { EXPECT_EQ(run_command("kill -9 $$").status, -1); }
+TEST(Command, ASignalIsNoStatus) {
+  EXPECT_EQ(run_command("kill -9 $$").status, -1);
+}
 
 }  // namespace
 }  // namespace lbf::test::command_test

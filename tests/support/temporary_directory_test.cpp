@@ -20,9 +20,7 @@ class TemporaryDirectoryTest : public testing::Test {
   TemporaryDirectoryTest() {
     if (const char* value = std::getenv("TMPDIR")) before_ = value;
   }
-  ~TemporaryDirectoryTest() override {
-    before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR");
-  }
+  ~TemporaryDirectoryTest() override { before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR"); }
 
  private:
   std::optional<std::string> before_;

@@ -29,8 +29,8 @@ std::string placement_of(const Ranked& one) {
 std::string row(const Ranked& one, const char* mark) {
   const engine::Target& target = one.candidate.target;
   const std::string placement = placement_of(one);
-  return fmt::format("{:1} {:>12} {:>10.4g} {:>5} {} {} {}\n", mark, format_duration(one.time_s),
-                     one.node_hours(), target.nodes, report::fit(placement, 10, true),
+  return fmt::format("{:1} {:>12} {:>10.4g} {:>5} {} {} {}\n", mark, format_duration(one.time_s), one.node_hours(),
+                     target.nodes, report::fit(placement, 10, true),
                      report::fit(report::printable(one.candidate.set.partition), 12, true),
                      report::printable(target.network->name()));
 }
@@ -44,26 +44,24 @@ std::string moment(std::optional<double> at_s) {
   std::tm local{};
   std::array<char, 32> text{};
   ::localtime_r(&at, &local);
-  const std::size_t length =
-      std::strftime(text.data(), text.size(), today ? "%H:%M:%S" : "%m-%d %H:%M", &local);
+  const std::size_t length = std::strftime(text.data(), text.size(), today ? "%H:%M:%S" : "%m-%d %H:%M", &local);
   return {text.data(), length};
 }
 
 std::string row_with_start(const Ranked& one, const char* mark) {
   const engine::Target& target = one.candidate.target;
-  return fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {} {} {}\n", mark, moment(one.start.at_s),
-                     moment(one.ends_at_s()), format_duration(one.time_s), target.nodes,
-                     report::fit(placement_of(one), 10, true),
-                     report::fit(report::printable(one.candidate.set.partition), 10, true),
-                     report::printable(target.network->name()));
+  return fmt::format(
+      "{:1} {:>11} {:>11} {:>12} {:>5} {} {} {}\n", mark, moment(one.start.at_s), moment(one.ends_at_s()),
+      format_duration(one.time_s), target.nodes, report::fit(placement_of(one), 10, true),
+      report::fit(report::printable(one.candidate.set.partition), 10, true), report::printable(target.network->name()));
 }
 
 std::string table(const AdviseResult& result) {
   const bool starts = result.schedule.has_value();
-  std::string out = starts ? fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {:10} {:10} {}\n", "", "Start",
-                                         "End", "Predicted", "Nodes", "Placement", "Partition", "Network")
-                           : fmt::format("{:1} {:>12} {:>10} {:>5} {:10} {:12} {}\n", "", "Predicted",
-                                         "Node-hours", "Nodes", "Placement", "Partition", "Network");
+  std::string out = starts ? fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {:10} {:10} {}\n", "", "Start", "End",
+                                         "Predicted", "Nodes", "Placement", "Partition", "Network")
+                           : fmt::format("{:1} {:>12} {:>10} {:>5} {:10} {:12} {}\n", "", "Predicted", "Node-hours",
+                                         "Nodes", "Placement", "Partition", "Network");
   const auto add = [&](const Ranked& one, const char* mark) {
     out += starts ? row_with_start(one, mark) : row(one, mark);
   };
@@ -78,12 +76,11 @@ std::string table(const AdviseResult& result) {
   const Ranked& now = result.baseline.now;
   if (now.verdict == Verdict::kReplayed) {
     add(now, "=");
-    const std::string what =
-        result.baseline.is_what_ran
-            ? "what ran"
-            : "what srun does without further flags: the trace does not say where it ran";
-    out += report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.",
-                        report::kTextWidth, 0);
+    const std::string what = result.baseline.is_what_ran
+                                 ? "what ran"
+                                 : "what srun does without further flags: the trace does not say where it ran";
+    out += report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", report::kTextWidth,
+                        0);
   }
   return out;
 }
@@ -92,25 +89,20 @@ std::string table(const AdviseResult& result) {
 std::string questions(const AdviseResult& result) {
   if (!result.schedule) return {};
   const advisor::Schedule& asked = *result.schedule;
-  std::string text =
-      fmt::format("Slurm was asked {} times when they would start (srun --test-only)", asked.questions);
+  std::string text = fmt::format("Slurm was asked {} times when they would start (srun --test-only)", asked.questions);
   if (asked.not_asked > 0)
-    text +=
-        fmt::format("; not for {} that cannot end first, or want the nodes of a faster one", asked.not_asked);
+    text += fmt::format("; not for {} that cannot end first, or want the nodes of a faster one", asked.not_asked);
   if (asked.beyond_bound > 0)
-    text += fmt::format("; not for {} more: {} questions are the most", asked.beyond_bound,
-                        advisor::kMostQuestions);
-  std::string out =
-      report::wrap(text + ". It may change its mind: starts are estimates.", report::kTextWidth, 0);
+    text += fmt::format("; not for {} more: {} questions are the most", asked.beyond_bound, advisor::kMostQuestions);
+  std::string out = report::wrap(text + ". It may change its mind: starts are estimates.", report::kTextWidth, 0);
   if (!asked.why_stopped.empty())
     out += report::wrap("Then it could not be asked any more: " + report::printable(asked.why_stopped) + ".",
                         report::kTextWidth, 2);
   std::size_t named = 0;
   const auto refused = [&](const Ranked& one, const std::string& what) {
     if (one.start.why_not.empty() || ++named > 4) return;
-    out +=
-        report::wrap(fmt::format("Slurm does not start {}: {}.", what, report::printable(one.start.why_not)),
-                     report::kTextWidth, 2);
+    out += report::wrap(fmt::format("Slurm does not start {}: {}.", what, report::printable(one.start.why_not)),
+                        report::kTextWidth, 2);
   };
   refused(result.baseline.now, "what runs now");
   for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate));
@@ -133,8 +125,8 @@ std::string counts(const AdviseResult& result, const AdvisePrint& print) {
   out += deferred ? fmt::format(" of {:g} s: --budget gives more)", print.budget_s) : ")";
   std::string lines = report::wrap(out + ".", report::kTextWidth, 0);
   if (result.mappings_deferred > 0) {
-    lines += report::wrap(fmt::format("Mappings computed for {} node sets, deferred for {}.",
-                                      result.mappings_computed, result.mappings_deferred),
+    lines += report::wrap(fmt::format("Mappings computed for {} node sets, deferred for {}.", result.mappings_computed,
+                                      result.mappings_deferred),
                           report::kTextWidth, 0);
   }
   std::size_t named = 0;
@@ -164,10 +156,9 @@ std::string headline(const AdviseResult& result, const AdvisePrint& print, const
     return fmt::format("{}: ends {}; Slurm would not start what runs now. It runs {} instead of {}.", what,
                        moment(chosen.ends_at_s()), format_duration(chosen.time_s), format_duration(now_s));
   }
-  return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.",
-                     what, format_duration(chosen.time_s), chosen.node_hours(), format_duration(now_s),
-                     result.baseline.now.candidate.node_hours(now_s), gain.percent, print.objective,
-                     interval);
+  return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.", what,
+                     format_duration(chosen.time_s), chosen.node_hours(), format_duration(now_s),
+                     result.baseline.now.candidate.node_hours(now_s), gain.percent, print.objective, interval);
 }
 
 std::string advice(const AdviseResult& result, const AdvisePrint& print) {
@@ -208,8 +199,7 @@ std::string sensitivity(const advisor::Sensitivity& curves) {
     return text + "\n";
   };
   return fmt::format("What runs now is bound by {}. Its time with other\n", curves.bound_by()) +
-         line("latency", curves.latency) + line("bandwidth", curves.bandwidth) +
-         line("processor speed", curves.speed);
+         line("latency", curves.latency) + line("bandwidth", curves.bandwidth) + line("processor speed", curves.speed);
 }
 
 std::string flags_of_now(const AdviseResult& result) {
@@ -275,8 +265,7 @@ nlohmann::json json_of(const advisor::Sensitivity& curves) {
   const auto points = [](const std::vector<advisor::SensitivityPoint>& list) {
     nlohmann::json array = nlohmann::json::array();
     for (const advisor::SensitivityPoint& point : list) {
-      nlohmann::json factor =
-          std::isinf(point.factor) ? nlohmann::json("perfect") : nlohmann::json(point.factor);
+      nlohmann::json factor = std::isinf(point.factor) ? nlohmann::json("perfect") : nlohmann::json(point.factor);
       array.push_back({{"factor", std::move(factor)}, {"lbf_s", point.time_s}});
     }
     return array;
@@ -311,8 +300,7 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
                                result.schedule && result.schedule->known > 0 ? ", by the end" : "",
                                report::printable(print.cluster)),
                    report::kTextWidth, 0);
-  out +=
-      counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
+  out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   for (const std::string& note : result.trust.notes())
@@ -346,10 +334,8 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   json["now"]["flags"] = flags_of_now(result);
   if (result.seen_share < 1) {
     json["now"]["seen_share"] = result.seen_share;
-    json["now"]["low_s"] =
-        result.now_interval_s ? nlohmann::json(result.now_interval_s->first) : nlohmann::json();
-    json["now"]["high_s"] =
-        result.now_interval_s ? nlohmann::json(result.now_interval_s->second) : nlohmann::json();
+    json["now"]["low_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->first) : nlohmann::json();
+    json["now"]["high_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->second) : nlohmann::json();
   }
   json["now"]["is_what_ran"] = result.baseline.is_what_ran;
   if (result.baseline.measured_s) json["now"]["measured_s"] = *result.baseline.measured_s;

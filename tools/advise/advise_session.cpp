@@ -29,8 +29,8 @@ Seconds processor_time_s() {
 
 // Every message takes kChainMessageS, work takes nothing: the time is the length of the longest chain.
 Result<engine::Target> chain_target(Rank ranks) {
-  Result<engine::Network> network = engine::Network::parse(
-      "name = \"chain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e15]]\n", "chain");
+  Result<engine::Network> network =
+      engine::Network::parse("name = \"chain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e15]]\n", "chain");
   if (!network) return network.error();
   engine::Target target;
   target.node_of_rank.assign(static_cast<std::size_t>(ranks), 0);
@@ -81,8 +81,8 @@ class Session {
       return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
     if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
     if (Result<void> asked = ask_for_starts(); !asked) return asked.error();
-    result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_,
-                                     options_.objective, result_.schedule ? &*result_.schedule : nullptr);
+    result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective,
+                                     result_.schedule ? &*result_.schedule : nullptr);
     return std::move(result_);
   }
 
@@ -94,8 +94,7 @@ class Session {
     std::vector<std::uint32_t> node_of_rank = without_empty_nodes(trace_.node_of_rank());
     std::string placement = "map";
     if (ran.nodes) {
-      Result<std::vector<std::uint32_t>> placed =
-          engine::place_ranks(ran.placement, trace_.ranks(), *ran.nodes);
+      Result<std::vector<std::uint32_t>> placed = engine::place_ranks(ran.placement, trace_.ranks(), *ran.nodes);
       if (!placed) return placed.error();
       node_of_rank = std::move(*placed);
       placement = ran.placement;
@@ -112,10 +111,8 @@ class Session {
     target.waiting = options_.candidates.waiting;
     target.network = ran.network != nullptr ? ran.network : sets.front().network;
     now.set.network = target.network;
-    if (!ran.partition.empty() && cluster_.find_partition(ran.partition) != nullptr)
-      now.set.partition = ran.partition;
-    for (std::uint32_t node = 0; node < target.nodes; ++node)
-      now.node_names.push_back("node" + std::to_string(node));
+    if (!ran.partition.empty() && cluster_.find_partition(ran.partition) != nullptr) now.set.partition = ran.partition;
+    for (std::uint32_t node = 0; node < target.nodes; ++node) now.node_names.push_back("node" + std::to_string(node));
     now.overcommits = target.cores_per_node < *std::max_element(ranks_of_node.begin(), ranks_of_node.end());
     use_topology(target);
     return {};
@@ -124,8 +121,7 @@ class Session {
   // "block" or "cyclic" where the map is one.
   std::string placement_name(const engine::Target& target, const std::string& otherwise) const {
     for (const char* const name : {"block", "cyclic"}) {
-      const Result<std::vector<std::uint32_t>> placed =
-          engine::place_ranks(name, trace_.ranks(), target.nodes);
+      const Result<std::vector<std::uint32_t>> placed = engine::place_ranks(name, trace_.ranks(), target.nodes);
       if (placed && *placed == target.node_of_rank) return name;
     }
     return otherwise;
@@ -139,8 +135,7 @@ class Session {
     const std::vector<std::uint32_t> nodes = advisor::choose_nodes(cluster_, all, target.nodes);
     if (nodes.size() != target.nodes) return;
     target.topology = cluster_.topology;
-    for (const std::uint32_t node : nodes)
-      target.topology_node_of_node.push_back(cluster_.topology_node_of_node[node]);
+    for (const std::uint32_t node : nodes) target.topology_node_of_node.push_back(cluster_.topology_node_of_node[node]);
   }
 
   // Nobody knows where it ran: what `srun -n` does, blocks on the fewest nodes of the default partition.
@@ -215,10 +210,9 @@ class Session {
     const engine::PredictorStats& stats = pass.stats;
     const std::vector<Seconds>& measured = pass.predictions.front().rank_measured_s;
     const Seconds all_ranks_s = std::accumulate(measured.begin(), measured.end(), 0.0);
-    trust.lost_percent = percent(static_cast<double>(stats.lost_events),
-                                 static_cast<double>(stats.lost_events + stats.events));
-    trust.wildcard_percent =
-        percent(static_cast<double>(stats.wildcard_receives), static_cast<double>(stats.messages));
+    trust.lost_percent =
+        percent(static_cast<double>(stats.lost_events), static_cast<double>(stats.lost_events + stats.events));
+    trust.wildcard_percent = percent(static_cast<double>(stats.wildcard_receives), static_cast<double>(stats.messages));
     trust.unmodelled_percent = percent(stats.unmodelled_s, all_ranks_s);
     trust.approximated_percent =
         percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
@@ -229,8 +223,7 @@ class Session {
       trust.extrapolated_percent.reset();
       if (now.high_s != kNeverS && now.lbf_s > 0) {
         result_.now_interval_s = {now.low_s, now.high_s};
-        trust.extrapolated_percent =
-            100 * std::max(now.high_s - now.lbf_s, now.lbf_s - now.low_s) / now.lbf_s;
+        trust.extrapolated_percent = 100 * std::max(now.high_s - now.lbf_s, now.lbf_s - now.low_s) / now.lbf_s;
       }
     }
     trust.why_partial = pass.why_partial;
@@ -284,20 +277,18 @@ class Session {
     Seconds longest_s = 0;
     for (const Prospect& prospect : prospects) {
       const Seconds before_s = processor_time_s();
-      if (before_s - start_s + longest_s > kShareOfMappings * options_.budget_s &&
-          result_.mappings_computed > 0) {
+      if (before_s - start_s + longest_s > kShareOfMappings * options_.budget_s && result_.mappings_computed > 0) {
         ++result_.mappings_deferred;
         continue;
       }
-      const advisor::MappingProblem problem(
-          graph_, advisor::bare_target(cluster_, *prospect.set, options_.candidates),
-          advisor::mapping_capacities(cluster_, *prospect.set, options_.candidates));
+      const advisor::MappingProblem problem(graph_, advisor::bare_target(cluster_, *prospect.set, options_.candidates),
+                                            advisor::mapping_capacities(cluster_, *prospect.set, options_.candidates));
       const bool balance = advisor::load_matters(problem);
       if (problem.is_uniform() && !balance) {
-        result_.why_no_mapping =
-            graph_.pairs() == 0 ? "the ranks exchange no messages: no mapping is better than another"
-                                : "all ranks exchange about the same with all others: no mapping is better "
-                                  "than another";
+        result_.why_no_mapping = graph_.pairs() == 0
+                                     ? "the ranks exchange no messages: no mapping is better than another"
+                                     : "all ranks exchange about the same with all others: no mapping is better "
+                                       "than another";
         return;
       }
       if (balance) add_mapping(*prospect.set, advisor::balanced(problem), candidates);
@@ -318,13 +309,11 @@ class Session {
   void add_mapping(const advisor::NodeSet& set, std::vector<std::uint32_t> mapping,
                    std::vector<advisor::Candidate>& candidates) {
     ++result_.mappings_computed;
-    advisor::Candidate made =
-        advisor::mapped_candidate(cluster_, set, options_.candidates, std::move(mapping));
-    const bool known =
-        std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
-          return other.target.node_of_rank == made.target.node_of_rank && other.set.nodes == made.set.nodes &&
-                 other.set.network == made.set.network && other.set.partition == made.set.partition;
-        });
+    advisor::Candidate made = advisor::mapped_candidate(cluster_, set, options_.candidates, std::move(mapping));
+    const bool known = std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
+      return other.target.node_of_rank == made.target.node_of_rank && other.set.nodes == made.set.nodes &&
+             other.set.network == made.set.network && other.set.partition == made.set.partition;
+    });
     if (!known) candidates.push_back(std::move(made));
   }
 
@@ -346,8 +335,7 @@ class Session {
     result_.ranking = std::move(*ranked);
     if (options_.maps && result_.why_no_mapping.empty()) {
       const advisor::SearchSpace space{cluster_, options_.candidates};
-      if (Result<void> done = advisor::search_by_replay(result_.ranking, space, graph_, replay, ranking);
-          !done)
+      if (Result<void> done = advisor::search_by_replay(result_.ranking, space, graph_, replay, ranking); !done)
         return done;
     }
     result_.ranking.spent_s = processor_time_s() - start_s_;

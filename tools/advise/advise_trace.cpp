@@ -16,8 +16,7 @@ class GraphVisitor final : public OpWalk::Visitor {
     // Actors (non-blocking collectives) use no processor.
     if (process < ranks_) {
       builder_.add_process_time(static_cast<Rank>(process), op.work_s);
-      if (op.kind == engine::OpKind::kBlocked)
-        builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
+      if (op.kind == engine::OpKind::kBlocked) builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
     }
     if (op.kind == engine::OpKind::kSend && message != nullptr && !message->internal)
       builder_.add_message(message->src, message->dst, message->bytes);
@@ -58,9 +57,7 @@ Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<engine::Target>&
   Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks(), targets);
   if (!predictor) return predictor.error();
   (*predictor)->set_mpi(mpi_);
-  const auto sink = [&](Rank rank, std::span<const Event> events) {
-    return (*predictor)->feed(rank, events);
-  };
+  const auto sink = [&](Rank rank, std::span<const Event> events) { return (*predictor)->feed(rank, events); };
   if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
   (*predictor)->set_capture_cost(trace_->capture_cost());
   for (Rank rank = 0; rank < ranks(); ++rank) (*predictor)->close(rank);

@@ -19,8 +19,7 @@ class AdviseTrace {
  public:
   // `mpi_library`: whose algorithms the collectives follow; empty: the one that ran. `progress` gets the
   // share of the pass under way.
-  AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library,
-              std::function<void(double)> progress);
+  AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library, std::function<void(double)> progress);
 
   Rank ranks() const { return trace_->ranks(); }
   const std::vector<std::uint32_t>& node_of_rank() const { return trace_->node_of_rank(); }

@@ -109,8 +109,7 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember({"block", "cyclic", "plane", "map"}));
   app.add_option("--mem-per-rank", line.memory_per_rank_mib, "MiB that each rank needs");
   app.add_flag("--overcommit", line.overcommit, "also more ranks than processors on a node");
-  app.add_option("--waiting", line.waiting,
-                 "what a rank does that waits: yield, block or spin (default yield)")
+  app.add_option("--waiting", line.waiting, "what a rank does that waits: yield, block or spin (default yield)")
       ->check(CLI::IsMember({"yield", "block", "spin"}));
   app.add_option("--ran-nodes", line.ran_nodes, "nodes of the run, where the trace does not say")
       ->check(CLI::Range(1u, 1u << 18));
@@ -118,8 +117,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--ran-cores", line.ran_cores, "processors per node of the run (default: one for each rank)")
       ->check(CLI::Range(1u, 1u << 16));
   app.add_option("--ran-network", line.ran_network, "network of the run (default: the first of --network)");
-  app.add_option("--budget", line.budget_s, "seconds of processor time (default 5)")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--budget", line.budget_s, "seconds of processor time (default 5)")->check(CLI::PositiveNumber);
   app.add_option("--mpi-library", line.mpi_library, "whose algorithms the collectives follow")
       ->check(CLI::IsMember({"openmpi-4.1", "openmpi-5.0", "mpich-4.0"}));
   app.add_option("--networks-dir", line.networks_dir,
@@ -129,18 +127,15 @@ void add_options(CLI::App& app, CommandLine& line) {
                "rank by the end: Slurm's own start estimate (srun --test-only) plus the predicted time");
   app.add_option("--time", line.time_limit,
                  "with --when: the jobs' time limit, as srun takes it (default: from the predicted time)");
-  app.add_flag("--probe", line.probe,
-               "measure the best placements with a performance skeleton, and let that decide");
+  app.add_flag("--probe", line.probe, "measure the best placements with a performance skeleton, and let that decide");
   app.add_option("--probe-budget", line.probe_budget_node_s,
                  "node-seconds that probes may take (default, and at most: the site's limit, else 600)")
       ->check(CLI::PositiveNumber)
       ->needs("--probe");
-  app.add_option("--launcher", line.launcher, "of the probes: srun and options of it (default srun)")
-      ->needs("--probe");
+  app.add_option("--launcher", line.launcher, "of the probes: srun and options of it (default srun)")->needs("--probe");
   app.add_flag("--flags", line.flags, "print the flags of srun and nothing else");
-  app.add_option(
-      "--hostfile", line.host_file,
-      "where the host file of what needs one is written (with --flags default ./lbf-advise.hosts)");
+  app.add_option("--hostfile", line.host_file,
+                 "where the host file of what needs one is written (with --flags default ./lbf-advise.hosts)");
   app.add_flag("--json", line.json, "print JSON");
 }
 
@@ -162,14 +157,12 @@ Result<advisor::Cluster> read_cluster(const CommandLine& line) {
   Result<advisor::Cluster> cluster = advisor::slurm_cluster(options)->read();
   if (!cluster) return cluster;
   // A partition that is new is no wrong name.
-  const bool knows_all =
-      std::all_of(line.partitions.begin(), line.partitions.end(),
-                  [&](const std::string& name) { return cluster->find_partition(name) != nullptr; });
+  const bool knows_all = std::all_of(line.partitions.begin(), line.partitions.end(),
+                                     [&](const std::string& name) { return cluster->find_partition(name) != nullptr; });
   return knows_all ? std::move(cluster) : advisor::slurm_cluster(anew)->read();
 }
 
-Result<std::shared_ptr<const engine::Network>> network_named(const CommandLine& line,
-                                                             const std::string& name) {
+Result<std::shared_ptr<const engine::Network>> network_named(const CommandLine& line, const std::string& name) {
   Result<std::shared_ptr<const engine::Network>> found = find_network(name, line.networks_dir);
   if (!found || line.contention.empty()) return found;
   auto changed = std::make_shared<engine::Network>(**found);
@@ -208,8 +201,7 @@ Result<void> ask_for_run(CommandLine& line, AdviseOptions& options) {
   if (jobs->size() != 1) return invalid_input("-j takes one job");
   Result<HttpClient> client = HttpClient::make(line.server);
   if (!client) return client.error();
-  Result<HttpResponse> answer =
-      ask_for_steps(*client, "/v1/steps?summary=1&" + report::query_of(jobs->front()));
+  Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?summary=1&" + report::query_of(jobs->front()));
   if (!answer) return answer.error();
   if (answer->status != 200) return error_of_response(*answer);
   const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
@@ -235,8 +227,7 @@ Result<void> find_networks(CommandLine& line, const advisor::Cluster& cluster, A
       continue;
     }
     auto found = network_named(line, partition.network);
-    if (!found)
-      return Error{found.error().code, "partition " + partition.name + ": " + found.error().message};
+    if (!found) return Error{found.error().code, "partition " + partition.name + ": " + found.error().message};
     candidates.known_networks.push_back(std::move(*found));
   }
   if (!line.ran_network.empty()) {
@@ -323,8 +314,7 @@ int print_advice(const CommandLine& line, const AdviseResult& result, AdvisePrin
   if (line.flags) {
     text = advise_flags(result, print.host_file) + "\n";
     if (result.schedule && result.schedule->known == 0)
-      std::fprintf(stderr,
-                   "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
+      std::fprintf(stderr, "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
     if (!result.advice.chosen)
       std::fprintf(stderr, "lbf-advise: no advice: %s\n", report::printable(result.advice.why_not).c_str());
   } else {
@@ -366,16 +356,14 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
     result = advise(passes, *cluster, std::move(options));
   }
   if (!result || !line.probe) return result;
-  const ProbeOptions how{print.trace, line.server, line.launcher, from_environment("MPICC", "mpicc"),
-                         *probe_node_s};
+  const ProbeOptions how{print.trace, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};
   if (const Result<void> done = probe(*result, objective, how); !done) return done.error();
   return result;
 }
 
 int run(int argc, char** argv) {
   CommandLine line;
-  CLI::App app{"Which placement serves a recorded program best, and the flags of srun that ask for it.",
-               "lbf-advise"};
+  CLI::App app{"Which placement serves a recorded program best, and the flags of srun that ask for it.", "lbf-advise"};
   add_options(app, line);
   if (const auto status = parse(app, argc, argv, kMessages)) return *status;
   for (const Conflict& conflict : kConflicts) {

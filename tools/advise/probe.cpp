@@ -47,9 +47,8 @@ class WorkFolder {
     std::error_code error;
     std::string path = (fs::current_path(error) / ".lbf-probe-XXXXXX").string();
     if (error || ::mkdtemp(path.data()) == nullptr)
-      return Error{
-          ErrorCode::kIo,
-          "--probe: cannot make a folder for the skeleton here; run it where the nodes see your files"};
+      return Error{ErrorCode::kIo,
+                   "--probe: cannot make a folder for the skeleton here; run it where the nodes see your files"};
     return WorkFolder(path);
   }
   WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -98,8 +97,7 @@ class Prober {
     const Result<BuiltSignature> built = build_signature(build);
     if (!built) return built.error();
     const Seconds application_s = built->signature.application_s;
-    if (!(application_s > 0))
-      return invalid_input("--probe: the trace has no times at all: no skeleton can be scaled");
+    if (!(application_s > 0)) return invalid_input("--probe: the trace has no times at all: no skeleton can be scaled");
     const Seconds shortest_s = skeleton::dominant_sequence(built->signature).shortest_good_s;
     const ProbePlan plan = plan_probe(list_, application_s, shortest_s, options_.budget_node_s);
     if (plan.candidates == 0) {
@@ -133,8 +131,7 @@ class Prober {
     std::size_t taken = 0;
     for (std::size_t i = 0; i < result_.ranking.ranked.size() && taken < kMostCandidates; ++i) {
       const Ranked& one = result_.ranking.ranked[i];
-      if (one.verdict != advisor::Verdict::kReplayed || !objective_.allows(one.time_s, one.node_hours()))
-        continue;
+      if (one.verdict != advisor::Verdict::kReplayed || !objective_.allows(one.time_s, one.node_hours())) continue;
       const bool is_now = !now.candidate.needs_host_file() &&
                           advisor::computes_alike(one.candidate.target, now.candidate.target) &&
                           one.candidate.set.partition == now.candidate.set.partition;
@@ -144,8 +141,7 @@ class Prober {
     }
   }
 
-  void add(std::optional<std::size_t> candidate, const Ranked& ranked, const std::string& flags,
-           std::string where) {
+  void add(std::optional<std::size_t> candidate, const Ranked& ranked, const std::string& flags, std::string where) {
     Row row{{candidate, std::move(where), {}, 0, {}}, &ranked, {}};
     std::istringstream words(flags);
     for (std::string word; words >> word;) row.words.push_back(word);
@@ -211,8 +207,7 @@ class Prober {
       return;
     }
     const auto start = std::chrono::steady_clock::now();
-    const Result<SkeletonRun> ran =
-        run_skeleton(row.words, program, rate, std::max(0.1, left_node_s / nodes - kEndS));
+    const Result<SkeletonRun> ran = run_skeleton(row.words, program, rate, std::max(0.1, left_node_s / nodes - kEndS));
     probe.spent_node_s += nodes * elapsed_s(start);
     if (!ran) {
       row.row.why_failed = ran.error().message;
@@ -234,32 +229,31 @@ class Prober {
       return value_of(a) < value_of(b);
     });
     const Row& best = rows_.front();
-    const auto now =
-        std::find_if(rows_.begin(), rows_.end(), [](const Row& row) { return !row.row.candidate; });
+    const auto now = std::find_if(rows_.begin(), rows_.end(), [](const Row& row) { return !row.row.candidate; });
     std::string decision;
     if (best.row.times_s.empty()) {
       decision = "no probe succeeded: the advice is the replay's";
     } else if (!best.row.candidate) {
       advise_nothing(decision = "by its skeleton the program is fastest as it runs now");
     } else if (now == rows_.end() || now->row.times_s.empty()) {
-      choose(best, advisor::gain_of(
-                       objective_.value(result_.baseline.time_s(),
-                                        result_.baseline.now.candidate.node_hours(result_.baseline.time_s())),
-                       objective_.value(best.ranked->time_s, best.ranked->node_hours()),
-                       result_.trust.half_width_percent(result_.baseline.change_of(*best.ranked))));
-      decision = "the skeleton decides for " + best.row.where +
-                 "; what runs now was not measured, its gain is the replay's";
+      choose(best,
+             advisor::gain_of(objective_.value(result_.baseline.time_s(),
+                                               result_.baseline.now.candidate.node_hours(result_.baseline.time_s())),
+                              objective_.value(best.ranked->time_s, best.ranked->node_hours()),
+                              result_.trust.half_width_percent(result_.baseline.change_of(*best.ranked))));
+      decision =
+          "the skeleton decides for " + best.row.where + "; what runs now was not measured, its gain is the replay's";
     } else {
-      const double scale = objective_.goal == advisor::Goal::kTime
-                               ? 1.0
-                               : static_cast<double>(best.ranked->candidate.target.nodes) /
-                                     now->ranked->candidate.target.nodes;
+      const double scale =
+          objective_.goal == advisor::Goal::kTime
+              ? 1.0
+              : static_cast<double>(best.ranked->candidate.target.nodes) / now->ranked->candidate.target.nodes;
       const Estimate ratio = scaled_ratio(scale, best.row.times_s, now->row.times_s);
       const double high = ratio.bounds ? ratio.bounds->high : 1;
       if (high >= 1) {
-        advise_nothing(decision = fmt::format(
-                           "by its skeleton {} is {:.1f} % better than now, less than the runs differ",
-                           best.row.where, 100 * (1 - ratio.value)));
+        advise_nothing(decision =
+                           fmt::format("by its skeleton {} is {:.1f} % better than now, less than the runs differ",
+                                       best.row.where, 100 * (1 - ratio.value)));
       } else {
         choose(best, {100 * (1 - ratio.value), 100 * (1 - high), 100 * (1 - ratio.bounds->low)});
         decision = "the skeleton decides for " + best.row.where;
@@ -273,8 +267,8 @@ class Prober {
     result_.advice.chosen = row.row.candidate;
     result_.advice.gain = gain;
     result_.advice.why_not.clear();
-    result_.advice.reasons = {fmt::format("a skeleton (K = {}) was measured there now, {} runs",
-                                          result_.probe->factor, row.row.times_s.size())};
+    result_.advice.reasons = {fmt::format("a skeleton (K = {}) was measured there now, {} runs", result_.probe->factor,
+                                          row.row.times_s.size())};
   }
 
   void advise_nothing(const std::string& why) {
@@ -318,9 +312,9 @@ Result<void> probe(AdviseResult& result, const advisor::Objective& objective, co
 std::string probe_text(const ProbeResult& probe) {
   std::string out;
   if (!probe.rows.empty()) {
-    out += fmt::format(
-        "Probes: {:.0f} of {:.0f} node-seconds, skeletons with K = {}.\n{:44} {:>12} {:>11} {:>5}\n",
-        probe.spent_node_s, probe.budget_node_s, probe.factor, "Where", "Application", "Skeleton", "Runs");
+    out +=
+        fmt::format("Probes: {:.0f} of {:.0f} node-seconds, skeletons with K = {}.\n{:44} {:>12} {:>11} {:>5}\n",
+                    probe.spent_node_s, probe.budget_node_s, probe.factor, "Where", "Application", "Skeleton", "Runs");
     for (const ProbeRow& row : probe.rows) {
       const std::string where = report::fit(report::printable(row.where), 44, true);
       if (row.times_s.empty()) {

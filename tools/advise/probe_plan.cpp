@@ -11,8 +11,7 @@ namespace {
 constexpr double kSkeletonTimes[] = {5, 2, 1, 0.5};
 constexpr std::size_t kLeastCandidates = 2;
 
-double cost_of(const std::vector<ProbeCandidate>& candidates, std::size_t count, std::uint64_t factor,
-               int repeat) {
+double cost_of(const std::vector<ProbeCandidate>& candidates, std::size_t count, std::uint64_t factor, int repeat) {
   double cost = probe_run_node_s(candidates.front(), factor);
   for (std::size_t i = 0; i < count; ++i) cost += repeat * probe_run_node_s(candidates[i], factor);
   return cost;
@@ -24,8 +23,8 @@ double probe_run_node_s(const ProbeCandidate& candidate, std::uint64_t factor) {
   return candidate.nodes * (candidate.replayed_s / static_cast<double>(factor) + kProbeStartS);
 }
 
-ProbePlan plan_probe(const std::vector<ProbeCandidate>& candidates, Seconds application_s,
-                     Seconds shortest_good_s, double budget_node_s) {
+ProbePlan plan_probe(const std::vector<ProbeCandidate>& candidates, Seconds application_s, Seconds shortest_good_s,
+                     double budget_node_s) {
   ProbePlan cheapest;
   if (candidates.size() < kLeastCandidates) {
     cheapest.why_not = "there is nothing to decide: replay leaves one placement";

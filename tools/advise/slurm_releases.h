@@ -33,8 +33,8 @@ int load_topology(Load load, topo_info_response_msg_t** message) {
 inline std::string switch_line(std::string_view name, std::string_view nodes, std::string_view switches) {
   if (name.empty() || (nodes.empty() && switches.empty())) return {};
   const bool leaf = switches.empty();
-  return "SwitchName=" + std::string(name) + (leaf ? " Nodes=" : " Switches=") +
-         std::string(leaf ? nodes : switches) + "\n";
+  return "SwitchName=" + std::string(name) + (leaf ? " Nodes=" : " Switches=") + std::string(leaf ? nodes : switches) +
+         "\n";
 }
 
 // The same of what Slurm prints: lines "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-4]". Others are left out.

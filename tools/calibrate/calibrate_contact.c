@@ -11,13 +11,7 @@
 
 #include "tools/calibrate/calibrate_ranks.h"
 
-enum {
-  kTag = 4,
-  kResultTag = 5,
-  kExchanges = 20,
-  kMostPairs = 16,
-  kMostSamples = 2 * kMostPairs * kMostPairs
-};
+enum { kTag = 4, kResultTag = 5, kExchanges = 20, kMostPairs = 16, kMostSamples = 2 * kMostPairs * kMostPairs };
 
 /* What a rank measured; they go to rank 0 in the end. */
 struct Samples {
@@ -132,8 +126,7 @@ int measure_contact(int argc, char** argv) {
   if (ranks.rank == 0) {
     print_samples(&samples, pairs - 1);
     for (int i = 1; i < pairs; ++i) {
-      MPI_Recv(&samples, sizeof samples, MPI_BYTE, ranks.here[i], kResultTag, MPI_COMM_WORLD,
-               MPI_STATUS_IGNORE);
+      MPI_Recv(&samples, sizeof samples, MPI_BYTE, ranks.here[i], kResultTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       print_samples(&samples, pairs - 1);
     }
     printf("end\n");

@@ -26,9 +26,8 @@ Seconds median_s(const std::vector<Nanoseconds>& samples_ns) {
 
 std::string spread_text(const std::vector<Nanoseconds>& samples_ns) {
   const Spread spread = spread_of(samples_ns);
-  const double sum_ns =
-      std::accumulate(samples_ns.begin(), samples_ns.end(), 0.0,
-                      [](double sum, Nanoseconds ns) { return sum + static_cast<double>(ns); });
+  const double sum_ns = std::accumulate(samples_ns.begin(), samples_ns.end(), 0.0,
+                                        [](double sum, Nanoseconds ns) { return sum + static_cast<double>(ns); });
   return fmt::format("[{:.3f}, {:.3f}, {:.3f}, {:.3f}, {}]", spread.quartile1_s * 1e6, spread.median_s * 1e6,
                      spread.quartile3_s * 1e6, sum_ns * 1e-3 / static_cast<double>(samples_ns.size()),
                      samples_ns.size());
@@ -72,12 +71,10 @@ std::string contact_keys(Locality locality, const std::optional<Contacts>& conta
                          const std::optional<Turns>& turns) {
   std::string text;
   if (contacts) {
-    const auto& first_ns =
-        locality == Locality::kRemote ? contacts->first_remote_ns : contacts->first_self_node_ns;
+    const auto& first_ns = locality == Locality::kRemote ? contacts->first_remote_ns : contacts->first_self_node_ns;
     if (!first_ns.empty()) text += key_line("first_message_us", median_s(first_ns));
     if (locality == Locality::kRemote && !first_ns.empty() && !contacts->peer_ns.empty()) {
-      text += key_line("first_peer_us",
-                       std::max(0.0, spread_of(contacts->peer_ns).quartile3_s - median_s(first_ns)));
+      text += key_line("first_peer_us", std::max(0.0, spread_of(contacts->peer_ns).quartile3_s - median_s(first_ns)));
     }
   }
   if (turns && !turns->turn_ns.empty()) text += key_line("turn_us", median_s(turns->turn_ns));
@@ -102,8 +99,7 @@ std::string contacts_about(const Contacts& contacts) {
 std::string turns_about(Locality locality, const Turns& turns) {
   const std::string_view prefix = locality == Locality::kRemote ? "remote" : "self_node";
   std::string text;
-  for (const auto& [key, samples_ns] :
-       {std::pair{"turn", &turns.turn_ns}, std::pair{"switch", &turns.switch_ns}}) {
+  for (const auto& [key, samples_ns] : {std::pair{"turn", &turns.turn_ns}, std::pair{"switch", &turns.switch_ns}}) {
     if (!samples_ns->empty()) text += fmt::format("{}_{}_us = {}\n", prefix, key, spread_text(*samples_ns));
   }
   return text;

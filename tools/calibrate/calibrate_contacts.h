@@ -16,9 +16,9 @@ namespace lbf::tools {
 
 // Everything that runs of `lbf-calibrate-pingpong contact` printed.
 struct Contacts {
-  int complete = 0;                          // runs
-  std::vector<Nanoseconds> peer_ns;          // the very first message between two ranks without connections
-  std::vector<Nanoseconds> first_remote_ns;  // first between two ranks on two nodes that have some
+  int complete = 0;                             // runs
+  std::vector<Nanoseconds> peer_ns;             // the very first message between two ranks without connections
+  std::vector<Nanoseconds> first_remote_ns;     // first between two ranks on two nodes that have some
   std::vector<Nanoseconds> first_self_node_ns;  // first between two ranks on one node
 };
 
@@ -41,8 +41,7 @@ enum class Locality { kSelfNode, kRemote };
 // not): medians, 0 where a median is below that. first_peer_us is what the very first message took longer
 // than other first ones, by its third quartile: a rank finds the connection at once or after its interval of
 // looking, ranks meet at the same time, and the slowest counts.
-std::string contact_keys(Locality locality, const std::optional<Contacts>& contacts,
-                         const std::optional<Turns>& turns);
+std::string contact_keys(Locality locality, const std::optional<Contacts>& contacts, const std::optional<Turns>& turns);
 
 // Lines of [about]: quartiles, means and numbers of samples of the same.
 std::string contacts_about(const Contacts& contacts);

@@ -72,8 +72,7 @@ static struct Stream receive_stream(char* buffer, int bytes, int partner) {
     if (received > 0) {
       stream.bytes += received;
       stream.seconds = now_s() - start_s;
-      MPI_Irecv(buffer + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, partner, kTag, MPI_COMM_WORLD,
-                &window[i]);
+      MPI_Irecv(buffer + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, partner, kTag, MPI_COMM_WORLD, &window[i]);
     } else {
       --open;
     }
@@ -132,8 +131,7 @@ int measure_link(int argc, char** argv) {
   const int pairs = argc == 4 ? (int)number_of(argv[2], 1, kMostPairs) : -1;
   const int bytes = argc == 4 ? (int)number_of(argv[3], kLeastMessageBytes, kMostMessageBytes) : -1;
   if (round_ms < 0 || pairs < 0 || bytes < 0) {
-    fprintf(stderr,
-            "lbf-calibrate-pingpong: link needs MILLISECONDS PAIRS BYTES (up to %d pairs, %d to %d bytes)\n",
+    fprintf(stderr, "lbf-calibrate-pingpong: link needs MILLISECONDS PAIRS BYTES (up to %d pairs, %d to %d bytes)\n",
             kMostPairs, kLeastMessageBytes, kMostMessageBytes);
     return 2;
   }
@@ -165,8 +163,7 @@ int measure_link(int argc, char** argv) {
   int number = 0;
   int partner = rank;
   if (!find_partner(hosts, rank, pairs, &number, &partner)) {
-    if (rank == 0)
-      fprintf(stderr, "lbf-calibrate-pingpong: the ranks are not %d on each of two nodes\n", pairs);
+    if (rank == 0) fprintf(stderr, "lbf-calibrate-pingpong: the ranks are not %d on each of two nodes\n", pairs);
     MPI_Finalize();
     return 1;
   }
@@ -187,8 +184,7 @@ int measure_link(int argc, char** argv) {
     for (int streams = round < 0 ? pairs : 1; streams <= pairs; streams += pairs > 1 ? pairs - 1 : 1) {
       struct Stream mine = {0, 0};
       meet();
-      if (number < streams && sends)
-        send_stream(buffer, bytes, partner, round < 0 ? 0 : 1e-3 * (double)round_ms);
+      if (number < streams && sends) send_stream(buffer, bytes, partner, round < 0 ? 0 : 1e-3 * (double)round_ms);
       if (number < streams && !sends) mine = receive_stream(buffer, bytes, partner);
       meet();
       const double bytes_per_s = together(mine, ranks);

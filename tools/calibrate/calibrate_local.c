@@ -40,8 +40,7 @@ struct Memory {
 
 static int get_memory(struct Memory* memory, int64_t ring_bytes, int64_t largest) {
   const int64_t bytes = whole_lines(ring_bytes > largest ? ring_bytes : largest);
-  if (!make_ring(&memory->from, bytes, ring_bytes > 0) || !make_ring(&memory->into, bytes, ring_bytes > 0))
-    return 0;
+  if (!make_ring(&memory->from, bytes, ring_bytes > 0) || !make_ring(&memory->into, bytes, ring_bytes > 0)) return 0;
   memory->operand = aligned_alloc(kCacheLineBytes, (size_t)whole_lines(largest));
   if (memory->operand == NULL) return 0;
   fill(memory->into.memory, bytes, 1);
@@ -56,11 +55,11 @@ static void measure(struct Memory* memory, int64_t bytes, int reduces) {
   const int64_t start_ns = now_ns();
   for (int64_t i = 0; i < batch; ++i) {
     if (reduces) {
-      MPI_Reduce_local(memory->operand, take(&memory->into, bytes), (int)(bytes / (int64_t)sizeof(double)),
-                       MPI_DOUBLE, MPI_SUM);
+      MPI_Reduce_local(memory->operand, take(&memory->into, bytes), (int)(bytes / (int64_t)sizeof(double)), MPI_DOUBLE,
+                       MPI_SUM);
     } else {
-      MPI_Allgather(take(&memory->from, bytes), (int)bytes, MPI_BYTE, take(&memory->into, bytes), (int)bytes,
-                    MPI_BYTE, MPI_COMM_SELF);
+      MPI_Allgather(take(&memory->from, bytes), (int)bytes, MPI_BYTE, take(&memory->into, bytes), (int)bytes, MPI_BYTE,
+                    MPI_COMM_SELF);
     }
   }
   const int64_t each_ns = (now_ns() - start_ns + batch / 2) / batch;
@@ -88,10 +87,9 @@ int measure_local(int argc, char** argv) {
   struct Memory memory;
   if (ranks != 1 || !get_memory(&memory, ring_bytes, largest)) {
     if (rank == 0)
-      fprintf(stderr,
-              ranks != 1 ? "lbf-calibrate-pingpong: local needs one rank: does --srun bring options that set "
-                           "their number?\n"
-                         : "lbf-calibrate-pingpong: no memory for the rings\n");
+      fprintf(stderr, ranks != 1 ? "lbf-calibrate-pingpong: local needs one rank: does --srun bring options that set "
+                                   "their number?\n"
+                                 : "lbf-calibrate-pingpong: no memory for the rings\n");
     MPI_Finalize();
     return 1;
   }

@@ -42,8 +42,7 @@ Result<void> read_local_line(std::string_view line, LocalTimes& measured) {
     measured.complete = true;
     return {};
   }
-  if (line.starts_with(kNode) && line.size() > kNode.size() &&
-      line.find(' ', kNode.size()) == std::string_view::npos) {
+  if (line.starts_with(kNode) && line.size() > kNode.size() && line.find(' ', kNode.size()) == std::string_view::npos) {
     measured.node = line.substr(kNode.size());
     return {};
   }
@@ -57,8 +56,7 @@ Result<void> read_local_line(std::string_view line, LocalTimes& measured) {
 std::string local_table(const LocalTimes& measured) {
   if (measured.copy_ns.empty() && measured.reduce_ns.empty()) return "";
   std::string text = "\n[local]\n";
-  for (const auto& [key, samples] :
-       {std::pair{"copy", &measured.copy_ns}, std::pair{"reduce", &measured.reduce_ns}}) {
+  for (const auto& [key, samples] : {std::pair{"copy", &measured.copy_ns}, std::pair{"reduce", &measured.reduce_ns}}) {
     if (samples->empty()) continue;
     text += fmt::format("{} = ", key) + rows(*samples, 5, [](Bytes bytes, const Spread& spread) {
               return fmt::format("[{}, {:.3f}]", bytes, spread.median_s * 1e6);

@@ -31,9 +31,8 @@ constexpr double kRounds = 6;            // as in calibrate_link.c
 constexpr double kRoundsInSeconds = 40;  // of the other measurements: a round is that much shorter
 constexpr int kContactPairs = 4;         // ranks on each of the two nodes
 constexpr int kContactStarts = 4;
-constexpr int kTurnRanks = 4;  // as in calibrate_turn.c
-constexpr const char* kEndTogether =
-    "--kill-on-bad-exit=1";  // where one rank crashes the others would wait for ever
+constexpr int kTurnRanks = 4;                                 // as in calibrate_turn.c
+constexpr const char* kEndTogether = "--kill-on-bad-exit=1";  // where one rank crashes the others would wait for ever
 constexpr std::string_view kPingPongProgram = "lbf-calibrate-pingpong";
 
 using LineSink = std::function<Result<void>(std::string_view line)>;
@@ -49,14 +48,12 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(std::size_t samples) {
-    const Seconds elapsed_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const Seconds elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     if (elapsed_s < 2 || elapsed_s - last_s_ < (on_terminal_ ? 0.5 : 10.0)) return;
     last_s_ = elapsed_s;
     shown_ = true;
     std::cerr << fmt::format("{}lbf-calibrate: {}: {:.0f} s of at least {:.0f} s, {} samples{}",
-                             on_terminal_ ? "\r" : "", what_, elapsed_s, least_s_, samples,
-                             on_terminal_ ? "  " : "\n")
+                             on_terminal_ ? "\r" : "", what_, elapsed_s, least_s_, samples, on_terminal_ ? "  " : "\n")
               << std::flush;
   }
 
@@ -88,12 +85,10 @@ Result<void> run_lines(const std::vector<std::string>& command, const LineSink& 
   const int spawned = ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (spawned != 0) {
-    return Error{
-        ErrorCode::kUnavailable,
-        fmt::format(
-            "cannot run {}: {}: lbf-calibrate measures through Slurm's srun (install slurm-client, or "
-            "give --srun \"/path/of/srun ...\")",
-            command[0], std::strerror(spawned))};
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("cannot run {}: {}: lbf-calibrate measures through Slurm's srun (install slurm-client, or "
+                             "give --srun \"/path/of/srun ...\")",
+                             command[0], std::strerror(spawned))};
   }
   writing.reset();
 
@@ -119,12 +114,11 @@ Result<void> run_lines(const std::vector<std::string>& command, const LineSink& 
     words += (words.empty() ? "" : " ") + word;
     if (word.ends_with(kPingPongProgram)) break;
   }
-  return Error{
-      ErrorCode::kUnavailable,
-      fmt::format("'{}' {} {}: its own messages are above; does it work with 'hostname' in place of the "
-                  "program?",
-                  words, WIFSIGNALED(status) ? "was ended by signal" : "failed with status",
-                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status))};
+  return Error{ErrorCode::kUnavailable,
+               fmt::format("'{}' {} {}: its own messages are above; does it work with 'hostname' in place of the "
+                           "program?",
+                           words, WIFSIGNALED(status) ? "was ended by signal" : "failed with status",
+                           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status))};
 }
 
 // Two nodes, the ranks in turn, or one node.
@@ -152,18 +146,16 @@ Result<std::string> find_pingpong(const std::string& asked) {
   for (const fs::path& folder : {here, fs::path(LBF_LIBEXEC_DIR)}) {
     if (fs::exists(folder / kPingPongProgram, ignored)) return (folder / kPingPongProgram).string();
   }
-  return Error{ErrorCode::kNotFound,
-               fmt::format("{} is neither in {} nor in {}: is lbf installed completely? (or give "
-                           "--program FILE)",
-                           kPingPongProgram, here.string(), LBF_LIBEXEC_DIR)};
+  return Error{ErrorCode::kNotFound, fmt::format("{} is neither in {} nor in {}: is lbf installed completely? (or give "
+                                                 "--program FILE)",
+                                                 kPingPongProgram, here.string(), LBF_LIBEXEC_DIR)};
 }
 
 Seconds Measurements::round_s() const {
   return std::clamp(options_.seconds / kRoundsInSeconds, kShortestRound, kLongestRound);
 }
 
-std::vector<std::string> Measurements::command(std::vector<std::string> srun_options,
-                                               const std::string& nodes,
+std::vector<std::string> Measurements::command(std::vector<std::string> srun_options, const std::string& nodes,
                                                const std::vector<std::string>& arguments) const {
   std::vector<std::string> words = options_.srun;
   words.insert(words.end(), srun_options.begin(), srun_options.end());
@@ -181,17 +173,16 @@ std::vector<std::string> Measurements::with_sizes(std::vector<std::string> argum
 Result<PingPong> Measurements::ping_pong(Locality locality, const std::string& nodes) const {
   const bool remote = locality == Locality::kRemote;
   // --overcommit: a node may have one processor only.
-  const std::vector<std::string> words = command(
-      {kEndTogether, "-n2", remote ? "-N2" : "-N1", remote ? "--ntasks-per-node=1" : "--overcommit"}, nodes,
-      with_sizes({std::to_string(static_cast<long>(options_.seconds)), std::to_string(options_.repeats),
-                  std::to_string(options_.footprint)}));
+  const std::vector<std::string> words =
+      command({kEndTogether, "-n2", remote ? "-N2" : "-N1", remote ? "--ntasks-per-node=1" : "--overcommit"}, nodes,
+              with_sizes({std::to_string(static_cast<long>(options_.seconds)), std::to_string(options_.repeats),
+                          std::to_string(options_.footprint)}));
   PingPong measured;
   Progress progress(remote ? "remote" : "self-node", options_.seconds);
   std::size_t samples = 0;
   const auto done = run_lines(words, [&](std::string_view line) {
     auto read = read_pingpong_line(line, measured);
-    if (line.starts_with("batch"))
-      samples += static_cast<std::size_t>(std::count(line.begin(), line.end(), ' ') - 1);
+    if (line.starts_with("batch")) samples += static_cast<std::size_t>(std::count(line.begin(), line.end(), ' ') - 1);
     progress.show(samples);
     return read;
   });
@@ -201,12 +192,10 @@ Result<PingPong> Measurements::ping_pong(Locality locality, const std::string& n
   }
   const bool same_node = measured.nodes[0] == measured.nodes[1];
   if (same_node == remote) {
-    return Error{
-        ErrorCode::kUnavailable,
-        fmt::format(
-            "srun placed the two ranks on {} and {}: {} was asked for; does --srun bring options that "
-            "place tasks?",
-            measured.nodes[0], measured.nodes[1], remote ? "one on each of two nodes" : "one node")};
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("srun placed the two ranks on {} and {}: {} was asked for; does --srun bring options that "
+                             "place tasks?",
+                             measured.nodes[0], measured.nodes[1], remote ? "one on each of two nodes" : "one node")};
   }
   return measured;
 }
@@ -217,8 +206,8 @@ Result<LinkRates> Measurements::link(Bytes message_bytes, Seconds round_s, const
   std::size_t samples = 0;
   // Not --ntasks-per-node: Slurm then wants a processor for each, whatever --overcommit says.
   const auto done = run_lines(command(in_turn(2 * options_.pairs, 2), nodes,
-                                      {"link", fmt::format("{:.0f}", round_s * 1e3),
-                                       std::to_string(options_.pairs), std::to_string(message_bytes)}),
+                                      {"link", fmt::format("{:.0f}", round_s * 1e3), std::to_string(options_.pairs),
+                                       std::to_string(message_bytes)}),
                               [&](std::string_view line) {
                                 samples += line.starts_with("stream") ? 1 : 0;
                                 progress.show(samples);
@@ -250,12 +239,11 @@ Result<Turns> Measurements::turns(Locality locality, const std::string& nodes) c
   const bool remote = locality == Locality::kRemote;
   Turns measured;
   Progress progress("turn", options_.seconds / kRoundsInSeconds);
-  const auto done =
-      run_lines(command(in_turn(kTurnRanks, remote ? 2 : 1), nodes, {"turn", remote ? "remote" : "self"}),
-                [&](std::string_view line) {
-                  progress.show(0);
-                  return read_turn_line(line, measured);
-                });
+  const auto done = run_lines(command(in_turn(kTurnRanks, remote ? 2 : 1), nodes, {"turn", remote ? "remote" : "self"}),
+                              [&](std::string_view line) {
+                                progress.show(0);
+                                return read_turn_line(line, measured);
+                              });
   if (!done) return done.error();
   if (!measured.complete) return ended_early("what waiting ranks cost");
   return measured;
@@ -264,12 +252,11 @@ Result<Turns> Measurements::turns(Locality locality, const std::string& nodes) c
 Result<LocalTimes> Measurements::local(const std::string& nodes) const {
   LocalTimes measured;
   Progress progress("local", 1);
-  const auto done =
-      run_lines(command({"-n1", "-N1"}, nodes, with_sizes({"local", std::to_string(options_.footprint)})),
-                [&](std::string_view line) {
-                  progress.show(0);
-                  return read_local_line(line, measured);
-                });
+  const auto done = run_lines(command({"-n1", "-N1"}, nodes, with_sizes({"local", std::to_string(options_.footprint)})),
+                              [&](std::string_view line) {
+                                progress.show(0);
+                                return read_local_line(line, measured);
+                              });
   if (!done) return done.error();
   if (!measured.complete) return ended_early("copies and reductions");
   return measured;

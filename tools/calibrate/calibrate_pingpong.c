@@ -64,8 +64,8 @@ struct Batch {
   int64_t exchanges;
   int64_t burst;
   int64_t settle_ns; /* 0: both sides sleep between their polls instead */
-  int64_t warm_ups; /* exchanges before those that count */
-  int64_t polls;    /* meanwhile; else the receiver sleeps all of `settle_ns` */
+  int64_t warm_ups;  /* exchanges before those that count */
+  int64_t polls;     /* meanwhile; else the receiver sleeps all of `settle_ns` */
 };
 enum { kBatchFields = 6 };
 
@@ -111,8 +111,7 @@ static void send(struct Buffers* buffers, int64_t bytes, int to) {
 }
 
 static void receive(struct Buffers* buffers, int64_t bytes, int from) {
-  MPI_Recv(take(&buffers->incoming, bytes), (int)bytes, MPI_BYTE, from, kTag, MPI_COMM_WORLD,
-           MPI_STATUS_IGNORE);
+  MPI_Recv(take(&buffers->incoming, bytes), (int)bytes, MPI_BYTE, from, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void sleep_ns(int64_t ns) {
@@ -120,7 +119,9 @@ static void sleep_ns(int64_t ns) {
   nanosleep(&time, NULL);
 }
 
-static void nap(void) { sleep_ns(kNapNs); }
+static void nap(void) {
+  sleep_ns(kNapNs);
+}
 
 /* Lets the library see to what arrives, and receives nothing. */
 static void poll_until(double end_s) {

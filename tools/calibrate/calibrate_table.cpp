@@ -18,8 +18,8 @@ namespace {
 constexpr Bytes kLargestMessageBytes = Bytes{1} << 30;
 constexpr Bytes kLargestDefaultBytes = Bytes{4} << 20;
 constexpr Bytes kLongestStreamMessage = Bytes{1} << 20;
-constexpr Bytes kShortestStreamMessage =
-    Bytes{1} << 17;  // above usual eager limits: long messages are what fills links
+constexpr Bytes kShortestStreamMessage = Bytes{1}
+                                         << 17;  // above usual eager limits: long messages are what fills links
 constexpr double kMessagesInRound = 20;
 constexpr double kStillGrew = 1.1;
 
@@ -74,8 +74,7 @@ class WorkCurve {
     double sum_y = 0;
     double sum_xx = 0;
     double sum_xy = 0;
-    for (auto point = std::prev(medians_.end(), static_cast<std::ptrdiff_t>(count)); point != medians_.end();
-         ++point) {
+    for (auto point = std::prev(medians_.end(), static_cast<std::ptrdiff_t>(count)); point != medians_.end(); ++point) {
       const auto x = static_cast<double>(point->first);
       sum_x += x;
       sum_y += point->second;
@@ -132,8 +131,7 @@ std::string path_table(Locality locality, const PingPong& measured, const std::o
 std::string spread_table(std::string_view key, const PingPong& measured) {
   return fmt::format("{} = ", key) + rows(measured, 3, [](Bytes bytes, const Spread& spread) {
            return fmt::format("[{}, {}, {}, {}, {}]", bytes, microseconds(spread.quartile1_s),
-                              microseconds(spread.median_s), microseconds(spread.quartile3_s),
-                              spread.samples);
+                              microseconds(spread.median_s), microseconds(spread.quartile3_s), spread.samples);
          });
 }
 
@@ -145,8 +143,7 @@ std::string work_table(std::string_view key, const Samples& send, const Samples&
     const auto recv_ns = recv.find(bytes);
     if (recv_ns == recv.end()) continue;
     text += fmt::format("{}[{}, {}, {}],", written++ % 5 == 0 ? "\n  " : " ", bytes,
-                        microseconds(spread_of(send_ns).median_s),
-                        microseconds(spread_of(recv_ns->second).median_s));
+                        microseconds(spread_of(send_ns).median_s), microseconds(spread_of(recv_ns->second).median_s));
   }
   return text + "\n]\n";
 }
@@ -157,9 +154,8 @@ std::string eager_text(const PingPong& measured) {
     case PingPong::Eager::kUpToLimit:
       return "measured: the largest message whose send returns before its receive is posted";
     case PingPong::Eager::kAll:
-      return fmt::format(
-          "measured: sends up to {} bytes, the largest size, return before their receive is posted",
-          measured.half_round_trips_ns.rbegin()->first);
+      return fmt::format("measured: sends up to {} bytes, the largest size, return before their receive is posted",
+                         measured.half_round_trips_ns.rbegin()->first);
     case PingPong::Eager::kNotMeasured:
       break;
   }
@@ -179,12 +175,11 @@ std::string link_about(const Calibration& calibration) {
     rates += fmt::format("{}{} pair{} {}", rates.empty() ? "" : ", ", pairs, pairs == 1 ? "" : "s",
                          megabytes_per_s(bytes_per_s));
   }
-  std::string text =
-      fmt::format("bandwidth = {}\n",
-                  toml_string(fmt::format(
-                      "{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
-                      measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
-                      measured.bytes_per_s.begin()->second.size(), rates)));
+  std::string text = fmt::format(
+      "bandwidth = {}\n",
+      toml_string(fmt::format("{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
+                              measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
+                              measured.bytes_per_s.begin()->second.size(), rates)));
   text += fmt::format("bandwidth_is_lower_bound = {}\n", link.grew);
   return text;
 }
@@ -205,10 +200,9 @@ bool shared_a_processor(const PingPong& measured) {
 }  // namespace
 
 Error broken_line(std::string_view line) {
-  return {ErrorCode::kInvalidInput,
-          "lbf-calibrate-pingpong printed '" + std::string(line.substr(0, 80)) +
-              "': does something else write to srun's stdout (a TaskProlog, a shell "
-              "start-up file), or is lbf-calibrate-pingpong of another version?"};
+  return {ErrorCode::kInvalidInput, "lbf-calibrate-pingpong printed '" + std::string(line.substr(0, 80)) +
+                                        "': does something else write to srun's stdout (a TaskProlog, a shell "
+                                        "start-up file), or is lbf-calibrate-pingpong of another version?"};
 }
 
 Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
@@ -244,8 +238,7 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
     const auto bytes = parse_number<Bytes>(next_word(rest));
     const auto send_ns = parse_number<Nanoseconds>(next_word(rest));
     const auto recv_ns = parse_number<Nanoseconds>(next_word(rest));
-    if (!bytes || !send_ns || !recv_ns || *send_ns < 0 || *recv_ns < 0 || !rest.empty())
-      return broken_line(line);
+    if (!bytes || !send_ns || !recv_ns || *send_ns < 0 || *recv_ns < 0 || !rest.empty()) return broken_line(line);
     (kind == "work" ? measured.send_work_ns : measured.long_send_work_ns)[*bytes].push_back(*send_ns);
     (kind == "work" ? measured.recv_work_ns : measured.long_recv_work_ns)[*bytes].push_back(*recv_ns);
     return {};
@@ -301,8 +294,7 @@ Bytes stream_message_bytes(const PingPong& remote, Seconds round_s) {
   const auto& [bytes, samples] = *remote.half_round_trips_ns.rbegin();
   const double bytes_per_s = static_cast<double>(bytes) / std::max(spread_of(samples).median_s, 1e-9);
   Bytes message = kLongestStreamMessage;
-  while (message > kShortestStreamMessage &&
-         static_cast<double>(message) * kMessagesInRound > bytes_per_s * round_s) {
+  while (message > kShortestStreamMessage && static_cast<double>(message) * kMessagesInRound > bytes_per_s * round_s) {
     message /= 2;
   }
   return message;
@@ -356,12 +348,10 @@ std::string network_file(const Calibration& calibration) {
       "name = {}\n",
       toml_string(calibration.name));
   if (calibration.self_node) {
-    text += path_table(Locality::kSelfNode, *calibration.self_node, calibration.contacts,
-                       calibration.self_node_turns);
+    text += path_table(Locality::kSelfNode, *calibration.self_node, calibration.contacts, calibration.self_node_turns);
   }
   if (calibration.remote) {
-    text +=
-        path_table(Locality::kRemote, *calibration.remote, calibration.contacts, calibration.remote_turns);
+    text += path_table(Locality::kRemote, *calibration.remote, calibration.contacts, calibration.remote_turns);
   }
 
   if (calibration.local) text += local_table(*calibration.local);
@@ -394,8 +384,7 @@ std::string network_file(const Calibration& calibration) {
         "bytes, "
         "sender, receiver\n" +
         work_table("remote_work_us", calibration.remote->send_work_ns, calibration.remote->recv_work_ns) +
-        work_table("remote_long_work_us", calibration.remote->long_send_work_ns,
-                   calibration.remote->long_recv_work_ns);
+        work_table("remote_long_work_us", calibration.remote->long_send_work_ns, calibration.remote->long_recv_work_ns);
   } else if (calibration.remote) {
     text += "remote_cpu = \"not measured: all of it is in the table\"\n";
   }
@@ -445,10 +434,9 @@ Result<std::vector<Bytes>> parse_sizes(std::string_view list) {
     if (unit > 1) digits.remove_suffix(1);
     const auto number = parse_number<Bytes>(digits);
     if (!number || *number > kLargestMessageBytes / unit) {
-      return invalid_input(
-          "size '" + std::string(item) +
-          "' is none: give bytes up to 1 GiB, separated by commas, with K or M for KiB or MiB "
-          "(--sizes 0,64,4K,1M)");
+      return invalid_input("size '" + std::string(item) +
+                           "' is none: give bytes up to 1 GiB, separated by commas, with K or M for KiB or MiB "
+                           "(--sizes 0,64,4K,1M)");
     }
     sizes.push_back(*number * unit);
   }
@@ -467,8 +455,8 @@ std::vector<Bytes> default_sizes() {
 bool is_network_name(std::string_view name) {
   if (name.empty() || name.starts_with('.')) return false;
   return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == '.';
   });
 }
 
@@ -496,8 +484,7 @@ Result<std::vector<std::string>> split_command(std::string_view command) {
     }
   }
   if (quote != 0)
-    return invalid_input("the quote " + std::string(1, quote) + " in '" + std::string(command) +
-                         "' is never closed");
+    return invalid_input("the quote " + std::string(1, quote) + " in '" + std::string(command) + "' is never closed");
   if (in_word) words.push_back(word);
   if (words.empty()) return invalid_input("an empty command cannot be run");
   return words;

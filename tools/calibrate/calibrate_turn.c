@@ -114,8 +114,7 @@ static void measure_turns(int bystanders_of_node) {
     sleep_ns(told_ns + kSleepNs + kSettleNs - over_ns);
     const int64_t beside_ns = play(1, 1);
     /* Where it took so long that the bystanders woke up, both would be the same. */
-    if (over_ns < told_ns + kSleepNs)
-      printf("turn %lld\n", (long long)((beside_ns - alone_ns) / bystanders_of_node));
+    if (over_ns < told_ns + kSleepNs) printf("turn %lld\n", (long long)((beside_ns - alone_ns) / bystanders_of_node));
     fflush(stdout);
   }
 }

@@ -80,8 +80,8 @@ Result<void> check_output(Options& options) {
   }
   const std::filesystem::path folder = std::filesystem::absolute(options.output).parent_path();
   if (::access(folder.c_str(), W_OK) != 0) {
-    return Error{ErrorCode::kPermission, "cannot write into " + folder.string() + ": " +
-                                             std::strerror(errno) + ": give --output FILE, or run as root"};
+    return Error{ErrorCode::kPermission, "cannot write into " + folder.string() + ": " + std::strerror(errno) +
+                                             ": give --output FILE, or run as root"};
   }
   return {};
 }
@@ -115,8 +115,7 @@ std::string one_node_of(const Options& options, const std::optional<PingPong>& r
   return nodes.empty() ? "" : remote->nodes[0].substr(0, remote->nodes[0].find('.'));
 }
 
-Result<void> measure_remote(const Options& options, const Measurements& measurements,
-                            Calibration& calibration) {
+Result<void> measure_remote(const Options& options, const Measurements& measurements, Calibration& calibration) {
   const auto keep = [](auto measured, auto& into) -> Result<void> {
     if (!measured) return measured.error();
     into = std::move(*measured);
@@ -175,14 +174,14 @@ std::string eager_words(const PingPong& measured) {
 std::string one_way(const PingPong& measured) {
   const auto& [bytes, samples] = *measured.half_round_trips_ns.begin();
   const auto& [most_bytes, most_samples] = *measured.half_round_trips_ns.rbegin();
-  return fmt::format("{} B in {:.1f} us, {} B in {:.0f} us{}", bytes, spread_of(samples).median_s * 1e6,
-                     most_bytes, spread_of(most_samples).median_s * 1e6, eager_words(measured));
+  return fmt::format("{} B in {:.1f} us, {} B in {:.0f} us{}", bytes, spread_of(samples).median_s * 1e6, most_bytes,
+                     spread_of(most_samples).median_s * 1e6, eager_words(measured));
 }
 
 void print_summary(const Calibration& calibration) {
   if (calibration.remote) {
-    std::cout << fmt::format("  remote ({} - {}): {}\n", calibration.remote->nodes[0],
-                             calibration.remote->nodes[1], one_way(*calibration.remote));
+    std::cout << fmt::format("  remote ({} - {}): {}\n", calibration.remote->nodes[0], calibration.remote->nodes[1],
+                             one_way(*calibration.remote));
   }
   if (calibration.link) {
     const LinkBandwidth bandwidth = link_bandwidth(*calibration.link);
@@ -192,8 +191,8 @@ void print_summary(const Calibration& calibration) {
                            bytes_per_s / 1e6);
     }
     std::cout << fmt::format("  link ({} to {}): {:.4g} MB/s{} ({})\n", calibration.link->nodes[0],
-                             calibration.link->nodes[1], bandwidth.bytes_per_s / 1e6,
-                             bandwidth.grew ? " or more" : "", rates);
+                             calibration.link->nodes[1], bandwidth.bytes_per_s / 1e6, bandwidth.grew ? " or more" : "",
+                             rates);
   }
   if (calibration.self_node) {
     std::cout << fmt::format("  self-node ({}): {}\n", calibration.self_node->nodes[0],
@@ -236,15 +235,13 @@ int run(int argc, char** argv) {
   app.add_option("--name", options.name, "name of the network, as reports will show it");
   app.add_option("--nodes,--nodelist,-w", options.nodes,
                  "the two nodes, as srun's --nodelist (default: Slurm chooses)");
-  app.add_option("--sizes", options.sizes,
-                 "message sizes in bytes, with K or M: 0,64,4K,1M (default: 0 to 4M)");
+  app.add_option("--sizes", options.sizes, "message sizes in bytes, with K or M: 0,64,4K,1M (default: 0 to 4M)");
   app.add_option("--repeats", options.repeats, "least samples of each size")
       ->check(CLI::Range(1, 4000))
       ->capture_default_str();
-  app.add_option(
-         "--footprint", options.footprint,
-         "bytes, with K or M, of the buffers that messages leave from and arrive in by turns; 0: always the "
-         "same one, which stays in the cache")
+  app.add_option("--footprint", options.footprint,
+                 "bytes, with K or M, of the buffers that messages leave from and arrive in by turns; 0: always the "
+                 "same one, which stays in the cache")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(Bytes{0}, kMostFootprint))
       ->default_str("32M");
@@ -252,20 +249,16 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "5 seconds instead");
-  app.add_option("--only", options.only, "measure one of the two")
-      ->check(CLI::IsMember({"remote", "self-node"}));
+  app.add_option("--only", options.only, "measure one of the two")->check(CLI::IsMember({"remote", "self-node"}));
   app.add_option("--pairs", options.pairs,
                  "ranks of each node that stream at the same time, to see what its link carries")
       ->check(CLI::Range(1, kMostPairs))
       ->capture_default_str();
-  app.add_option("--contention", options.contention,
-                 "nic: messages of one node share its link; none: leave that out")
+  app.add_option("--contention", options.contention, "nic: messages of one node share its link; none: leave that out")
       ->check(CLI::IsMember({"nic", "none"}))
       ->capture_default_str();
-  app.add_option("--output,-o", options.output,
-                 "file to write, - for stdout (default: /etc/lbf/networks.d/NAME.toml)");
-  app.add_option("--srun", options.srun, "how to start srun, with its options for this site")
-      ->capture_default_str();
+  app.add_option("--output,-o", options.output, "file to write, - for stdout (default: /etc/lbf/networks.d/NAME.toml)");
+  app.add_option("--srun", options.srun, "how to start srun, with its options for this site")->capture_default_str();
   app.add_option("--program", options.program, "the ping-pong program, on a path that all nodes see");
   try {
     app.parse(argc, argv);
@@ -275,8 +268,7 @@ int run(int argc, char** argv) {
   }
   ::setenv("LBF_PREDICT", "off", 1);  // what is measured is not to be captured
   if (options.name.empty()) {
-    return fail(
-        invalid_input("--name is missing: what the network is called in reports; lbf-calibrate --help"));
+    return fail(invalid_input("--name is missing: what the network is called in reports; lbf-calibrate --help"));
   }
   std::string typed;
   for (int i = 0; i < argc; ++i) typed += (i > 0 ? " " : "") + std::string(argv[i]);

@@ -63,8 +63,8 @@ int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
     if (!joined) return kReportMessages.fail(joined.error());
     const auto steps = report::parse_steps(*joined);
     if (!steps) return kReportMessages.fail(steps.error());
-    const bool ready = !steps->empty() &&
-                       std::none_of(steps->begin(), steps->end(), [](const Step& s) { return s.running(); });
+    const bool ready =
+        !steps->empty() && std::none_of(steps->begin(), steps->end(), [](const Step& s) { return s.running(); });
     if (ready || std::chrono::steady_clock::now() >= give_up) {
       if (steps->empty()) return kReportMessages.fail(nothing_known(selection));
       std::string out;
@@ -118,8 +118,7 @@ int print_list(HttpClient& client, Selection& selection, Printer printer) {
       return invalid_input("lbfd answered something that is not JSON");
     return {};
   };
-  if (auto asked = ask_each(client, selection, piece, end); !asked)
-    return kReportMessages.fail(asked.error());
+  if (auto asked = ask_each(client, selection, piece, end); !asked) return kReportMessages.fail(asked.error());
   return status != 0 ? status : write_report(printer.text());
 }
 
@@ -135,13 +134,11 @@ int print_document(HttpClient& client, Selection& selection, const ReportOptions
   const auto steps = report::parse_steps(*joined);
   if (!steps) return kReportMessages.fail(steps.error());
   if (steps->empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
-  const auto text =
-      options.json ? report::print_json(*joined, layout_of_json()) : report::print_yaml(*joined);
+  const auto text = options.json ? report::print_json(*joined, layout_of_json()) : report::print_yaml(*joined);
   return text ? write_report(*text) : kReportMessages.fail(text.error());
 }
 
-std::string render(const std::vector<Step>& steps, const ReportOptions& options,
-                   const ReportColumns& columns) {
+std::string render(const std::vector<Step>& steps, const ReportOptions& options, const ReportColumns& columns) {
   if (columns) return render_table(steps, *columns, table_style(options));
   report::PageStyle page;
   page.header = !options.no_header;
@@ -166,16 +163,14 @@ int report_nothing(const Selection& selection, const ReportOptions& options, con
 
 void warn_if_cut(std::size_t steps) {
   if (steps < report::kStepLimit) return;
-  std::fprintf(stderr,
-               "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n",
+  std::fprintf(stderr, "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n",
                report::kStepLimit);
 }
 
 // A table: each step's lines are made as it comes.
 int print_table(HttpClient& client, ReportRequest& request, const ReportOptions& options) {
   report::Table lines(*request.columns, table_style(options));
-  if (auto asked = ask_rows(client, request.selection, [&lines](const Step& step) { lines.add(step); });
-      !asked)
+  if (auto asked = ask_rows(client, request.selection, [&lines](const Step& step) { lines.add(step); }); !asked)
     return kReportMessages.fail(asked.error());
   const std::size_t steps = lines.steps();
   if (steps == 0) return report_nothing(request.selection, options, lines.take_text());
@@ -185,12 +180,10 @@ int print_table(HttpClient& client, ReportRequest& request, const ReportOptions&
 
 int print_overhead(const std::vector<Step>& steps, const ReportOptions& options) {
   if (options.json) return write_report(overhead_json(summarize_overhead(steps)));
-  const std::string text = !options.jobs.empty()
-                               ? render_overhead_of_steps(steps, table_style(options))
-                               : render_overhead(summarize_overhead(steps), table_style(options));
+  const std::string text = !options.jobs.empty() ? render_overhead_of_steps(steps, table_style(options))
+                                                 : render_overhead(summarize_overhead(steps), table_style(options));
   if (text.empty()) {
-    std::fprintf(stderr, "lbf-report: of none of these %zu steps the cost of the capture is known\n",
-                 steps.size());
+    std::fprintf(stderr, "lbf-report: of none of these %zu steps the cost of the capture is known\n", steps.size());
   }
   return write_report(text);
 }
@@ -247,8 +240,7 @@ int print_steps(HttpClient& client, ReportRequest& request, const ReportOptions&
 
 Result<HttpClient> client_of(const ReportOptions& options) {
   HttpClientOptions http;
-  http.total_timeout_s =
-      options.brief ? std::max(kBriefRequestTimeoutS, options.wait_s.value_or(0)) : kRequestTimeoutS;
+  http.total_timeout_s = options.brief ? std::max(kBriefRequestTimeoutS, options.wait_s.value_or(0)) : kRequestTimeoutS;
   return HttpClient::make(options.server.empty() ? default_server() : options.server, http);
 }
 
@@ -284,8 +276,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     return write_report(app.help());
   } catch (const CLI::ParseError& error) {
-    return kReportMessages.fail(
-        invalid_input(std::string(error.what()) + "; lbf-report --help lists the options"), kExitUsage);
+    return kReportMessages.fail(invalid_input(std::string(error.what()) + "; lbf-report --help lists the options"),
+                                kExitUsage);
   }
   if (options.version) return write_report(std::string("lbf-report ") + LBF_VERSION + '\n');
   if (options.help_format) return write_report(report::help_format());

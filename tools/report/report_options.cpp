@@ -24,22 +24,18 @@ struct Conflict {
 constexpr Conflict kConflicts[] = {
     {[](const auto& o, const auto& s) { return o.brief && s.jobs.empty(); }, "--brief needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return o.plot && s.jobs.empty(); }, "--plot needs -j JOB[.STEP]"},
-    {[](const auto& o, const auto& s) { return !o.html.empty() && s.jobs.empty(); },
-     "--html needs -j JOB[.STEP]"},
-    {[](const auto& o, const auto& s) { return o.procedures && s.jobs.empty(); },
-     "--procedures needs -j JOB[.STEP]"},
+    {[](const auto& o, const auto& s) { return !o.html.empty() && s.jobs.empty(); }, "--html needs -j JOB[.STEP]"},
+    {[](const auto& o, const auto& s) { return o.procedures && s.jobs.empty(); }, "--procedures needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return o.accuracy && !s.jobs.empty(); },
      "--accuracy is about all runs of a time: leave out -j"},
     {[](const auto& o, const auto& s) {
-       return o.accuracy && (!s.accounts.empty() || !s.partitions.empty() || !s.states.empty() ||
-                             !s.nodes.empty() || o.yaml);
+       return o.accuracy &&
+              (!s.accounts.empty() || !s.partitions.empty() || !s.states.empty() || !s.nodes.empty() || o.yaml);
      },
      "--accuracy takes -u, -a, -S and -E: leave out -A, -r, -s, -N and --yaml"},
     {[](const auto& o, const auto& s) { return o.accuracy && s.users.size() > 1; },
      "--accuracy takes one user: give -u NAME, or -a for everybody"},
-    {[](const auto& o, const auto&) {
-       return o.overhead && (o.brief || o.yaml || o.long_list || !o.format.empty());
-     },
+    {[](const auto& o, const auto&) { return o.overhead && (o.brief || o.yaml || o.long_list || !o.format.empty()); },
      "--overhead has columns of its own; leave out -o, -l, --yaml and --brief"},
     {[](const auto& o, const auto& s) { return o.overhead && o.json && !s.jobs.empty(); },
      "--overhead --json is the site's summary; of one job `--json -j` has all of it, under \"cost\""},
@@ -105,9 +101,8 @@ Result<Selection> selection_of(const ReportOptions& options) {
     out.until = *until;
   }
   if (out.since && out.until && *out.until < *out.since) {
-    return invalid_input("the end " + format_timestamp(static_cast<double>(*out.until)) +
-                         " is before the start " + format_timestamp(static_cast<double>(*out.since)) +
-                         "; give an earlier -S or a later -E");
+    return invalid_input("the end " + format_timestamp(static_cast<double>(*out.until)) + " is before the start " +
+                         format_timestamp(static_cast<double>(*out.since)) + "; give an earlier -S or a later -E");
   }
   return out;
 }
@@ -138,19 +133,13 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
       ->type_name("JOBS");
   app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
   app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
-  app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")
-      ->type_name("ACCOUNTS");
-  app.add_option("-r,--partition", options.partitions, "NAME[,...]: jobs in these partitions")
-      ->type_name("PARTITIONS");
-  app.add_option("-s,--state", options.states, "running (R), complete (CD), partial (PA)[,...]")
-      ->type_name("STATES");
-  app.add_option("-N,--nodelist", options.nodes, "n[1-3,7]: steps that ran on one of these nodes")
-      ->type_name("NODES");
-  app.add_option("-S,--starttime", options.since,
-                 "steps that ended after TIME (default: today 0:00; with -j: any)")
+  app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")->type_name("ACCOUNTS");
+  app.add_option("-r,--partition", options.partitions, "NAME[,...]: jobs in these partitions")->type_name("PARTITIONS");
+  app.add_option("-s,--state", options.states, "running (R), complete (CD), partial (PA)[,...]")->type_name("STATES");
+  app.add_option("-N,--nodelist", options.nodes, "n[1-3,7]: steps that ran on one of these nodes")->type_name("NODES");
+  app.add_option("-S,--starttime", options.since, "steps that ended after TIME (default: today 0:00; with -j: any)")
       ->type_name("TIME");
-  app.add_option("-E,--endtime", options.until, "steps that started before TIME (default: now)")
-      ->type_name("TIME");
+  app.add_option("-E,--endtime", options.until, "steps that started before TIME (default: now)")->type_name("TIME");
   app.add_option("-o,--format", options.format, "FIELD[%[-]WIDTH][,...]: these columns; -e lists the fields")
       ->type_name("FIELDS");
   app.add_flag("-e,--helpformat", options.help_format, "print the names of the fields");
@@ -168,8 +157,7 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_flag("--json", options.json, "everything, as JSON");
   app.add_flag("--yaml", options.yaml, "everything, as YAML");
   app.add_flag("--plot", options.plot, "draw predicted time over nodes; needs -j");
-  app.add_flag("--ascii", options.ascii,
-               "draw with ASCII characters only (default where the locale is not UTF-8)");
+  app.add_flag("--ascii", options.ascii, "draw with ASCII characters only (default where the locale is not UTF-8)");
   app.add_option("--html", options.html, "write one step as a page that needs nothing else; needs -j")
       ->type_name("FILE");
   app.add_flag("--brief", options.brief, "one line per step, for the end of srun; needs -j");
@@ -191,9 +179,9 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
-  app.add_option("--server", options.server,
-                 std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") +
-                     kDefaultServer + ")")
+  app.add_option(
+         "--server", options.server,
+         std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") + kDefaultServer + ")")
       ->type_name("SERVER");
   app.add_flag("-V,--version", options.version, "print the version");
 }

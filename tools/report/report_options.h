@@ -59,16 +59,7 @@ struct ReportOptions {
 void add_report_options(CLI::App& app, ReportOptions& options);
 
 // What is printed. kDocument: JSON or YAML as lbfd sends it; kSteps: a table or pages.
-enum class ReportKind : std::uint8_t {
-  kBrief,
-  kAccuracy,
-  kDocument,
-  kHtml,
-  kPlot,
-  kOverhead,
-  kProcedures,
-  kSteps
-};
+enum class ReportKind : std::uint8_t { kBrief, kAccuracy, kDocument, kHtml, kPlot, kOverhead, kProcedures, kSteps };
 ReportKind kind_of(const ReportOptions& options);
 
 // Columns of a table; none: pages, one per step.

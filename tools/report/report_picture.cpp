@@ -50,8 +50,7 @@ Result<std::size_t> step_of_page(const std::vector<Step>& steps) {
   if (candidates.size() > 1) {
     std::string names;
     for (const std::size_t i : candidates) names += (names.empty() ? "" : ", ") + job_id(steps[i]);
-    return invalid_input("--html is for one step; name one of " + report::shorten(names, 200) +
-                         " with -j JOB.STEP");
+    return invalid_input("--html is for one step; name one of " + report::shorten(names, 200) + " with -j JOB.STEP");
   }
   return candidates.front();
 }
@@ -60,8 +59,7 @@ Result<std::size_t> step_of_page(const std::vector<Step>& steps) {
 void fetch_picture(HttpClient& client, report::HtmlPage& page) {
   const auto target = chosen_target(*page.step);
   if (!target) return;
-  auto response =
-      client.request("GET", address_of(*page.step) + "/picture?target=" + std::to_string(*target));
+  auto response = client.request("GET", address_of(*page.step) + "/picture?target=" + std::to_string(*target));
   if (!response) {
     page.why_no_picture = response.error().message;
   } else if (response->status != 200) {
@@ -109,9 +107,9 @@ int write_html(HttpClient& client, const std::vector<Step>& steps, const std::st
   errno = 0;
   file << text << std::flush;
   if (!file) {
-    return kReportMessages.fail({ErrorCode::kIo, options.html + ": cannot be written: " +
-                                                     (errno != 0 ? std::strerror(errno) : "disk full?") +
-                                                     "; name another file with --html"});
+    return kReportMessages.fail(
+        {ErrorCode::kIo, options.html + ": cannot be written: " + (errno != 0 ? std::strerror(errno) : "disk full?") +
+                             "; name another file with --html"});
   }
   return 0;
 }

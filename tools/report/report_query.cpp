@@ -19,12 +19,10 @@ using namespace report;  // NOLINT(google-build-using-namespace)
 Error refused(const Selection& selection, const Error& error) {
   if (error.code != ErrorCode::kPermission) return error;
   if (selection.all_users) {
-    return {error.code,
-            "the steps of all users are for root, SlurmUser and lbfd's operators only; leave out -a"};
+    return {error.code, "the steps of all users are for root, SlurmUser and lbfd's operators only; leave out -a"};
   }
   if (!selection.users.empty()) {
-    return {error.code,
-            "the steps of other users are for root, SlurmUser and lbfd's operators only; leave out -u"};
+    return {error.code, "the steps of other users are for root, SlurmUser and lbfd's operators only; leave out -u"};
   }
   return error;
 }
@@ -82,10 +80,9 @@ Result<void> ask_rows(HttpClient& client, Selection& selection, const std::funct
 }
 
 Error nothing_known(const Selection& selection) {
-  return {ErrorCode::kNotFound,
-          describe(selection.jobs) +
-              ": lbfd knows no such step that you may see; steps are recorded when they run "
-              "with srun --lbf-predict, those of other users are for operators only"};
+  return {ErrorCode::kNotFound, describe(selection.jobs) +
+                                    ": lbfd knows no such step that you may see; steps are recorded when they run "
+                                    "with srun --lbf-predict, those of other users are for operators only"};
 }
 
 std::string address_of(const Step& step) {

@@ -136,8 +136,7 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
   if (!options.procedures.empty()) {
     set("LBF_PROCEDURES", options.procedures);  // for Slurm's tasks: lbf-task-prolog
     set("LBF_CAPTURE_PROCEDURES", options.procedures);
-    set("LBF_CAPTURE_PROCEDURES_LIMIT",
-        std::to_string(cost::procedure_limit(overhead_limit_percent() / 100)));
+    set("LBF_CAPTURE_PROCEDURES_LIMIT", std::to_string(cost::procedure_limit(overhead_limit_percent() / 100)));
   }
   set("LD_PRELOAD", parts.capture + (old != nullptr && *old != '\0' ? std::string(":") + old : ""));
   set("LBF_PREDICT", "off");  // where the site's plugin is there, too: once is enough
@@ -194,37 +193,32 @@ std::string static_program(const std::vector<std::string>& words) {
 void print_report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin,
                   const std::vector<std::string>& earlier) {
   std::vector<std::string> steps = steps_since(daemon, begin);
-  std::erase_if(steps,
-                [&](const std::string& step) { return std::ranges::find(earlier, step) != earlier.end(); });
+  std::erase_if(steps, [&](const std::string& step) { return std::ranges::find(earlier, step) != earlier.end(); });
   if (const std::string program = static_program(options.command); steps.empty() && !program.empty()) {
     std::fprintf(stderr,
                  "lbf-run: %s is linked statically: nothing can be loaded into it, so nothing of it is "
                  "seen%s; link it "
                  "dynamically\n",
-                 program.c_str(),
-                 options.procedures.empty() ? "" : ", and its procedures cannot be measured");
+                 program.c_str(), options.procedures.empty() ? "" : ", and its procedures cannot be measured");
     return;
   }
   if (steps.empty()) {
-    std::fprintf(
-        stderr,
-        "lbf-run: no parallel MPI program was seen: was it started by mpirun or srun, on this machine or "
-        "in this Slurm job, and does it use Open MPI or MPICH as a shared library? (lbf-run(1), LIMITS)\n");
+    std::fprintf(stderr,
+                 "lbf-run: no parallel MPI program was seen: was it started by mpirun or srun, on this machine or "
+                 "in this Slurm job, and does it use Open MPI or MPICH as a shared library? (lbf-run(1), LIMITS)\n");
     return;
   }
   std::fflush(stderr);
   for (std::size_t i = 0; i < std::min(steps.size(), kMostReports); ++i) {
     ChildOptions settings;
     settings.only_stderr = true;  // stdout is the command's
-    auto child =
-        start_child({parts.bin + "/lbf-report", "--brief", "--wait", kReportWait, "-j", steps[i]}, settings);
+    auto child = start_child({parts.bin + "/lbf-report", "--brief", "--wait", kReportWait, "-j", steps[i]}, settings);
     if (child) (void)wait_for_child(*child, -1);
   }
-  if (steps.size() > kMostReports)
-    std::fprintf(stderr, "lbf-run: and %zu more\n", steps.size() - kMostReports);
-  std::fprintf(stderr, "lbf-run: the data are in %s; all predictions: %slbf-report %s-j %s\n",
-               daemon.dir().c_str(), again(options, daemon.dir()).c_str(),
-               options.procedures.empty() ? "" : "--procedures ", steps.back().c_str());
+  if (steps.size() > kMostReports) std::fprintf(stderr, "lbf-run: and %zu more\n", steps.size() - kMostReports);
+  std::fprintf(stderr, "lbf-run: the data are in %s; all predictions: %slbf-report %s-j %s\n", daemon.dir().c_str(),
+               again(options, daemon.dir()).c_str(), options.procedures.empty() ? "" : "--procedures ",
+               steps.back().c_str());
 }
 
 // Predictions come after the program where it left lbfd no processor. Ctrl-C ends the wait, not the report.
@@ -248,8 +242,7 @@ int run_captured(const Options& options) {
   if (!options.limits.empty()) set("LBF_LIMITS", options.limits);
   const std::string program = base_name(options.command.front());
   if (program == "sbatch" || program == "salloc") {
-    return kMessages.fail(kExitUsage,
-                          program + " only queues: put lbf-run into the job, before its srun or mpirun");
+    return kMessages.fail(kExitUsage, program + " only queues: put lbf-run into the job, before its srun or mpirun");
   }
   // lbf-report, lbf-whatif ...: they only ask.
   const bool asks = program.starts_with("lbf-");
@@ -262,8 +255,7 @@ int run_captured(const Options& options) {
   DaemonOptions settings;
   settings.dir = options.dir.empty() ? default_dir() : std::filesystem::absolute(options.dir).string();
   settings.dir_was_given = !options.dir.empty() || asks;
-  settings.networks_dir =
-      options.networks_dir.empty() ? "" : std::filesystem::absolute(options.networks_dir).string();
+  settings.networks_dir = options.networks_dir.empty() ? "" : std::filesystem::absolute(options.networks_dir).string();
   settings.network = options.network;
   settings.only_asked = asks;
   settings.tcp = !asks && (program == "srun" || std::getenv("SLURM_JOB_ID") != nullptr);
@@ -282,14 +274,12 @@ int run_captured(const Options& options) {
   const std::uint32_t job = number_in_environment("SLURM_JOB_ID");
   auto rings = make_ring_dir(describe_job(job != 0 ? job : daemon->next_run_number()));
   if (!rings) return kMessages.fail(rings.error());
-  auto relay =
-      LocalRelay::start(*parts, *rings, daemon->server(), cost::relay_arguments(limits_in_environment()));
+  auto relay = LocalRelay::start(*parts, *rings, daemon->server(), cost::relay_arguments(limits_in_environment()));
   if (!relay) return kMessages.fail(relay.error());
   const std::time_t begin = std::time(nullptr);
   const std::vector<std::string> earlier = steps_since(*daemon, begin);
-  const std::optional<std::string> preload = std::getenv("LD_PRELOAD") != nullptr
-                                                 ? std::optional<std::string>(std::getenv("LD_PRELOAD"))
-                                                 : std::nullopt;
+  const std::optional<std::string> preload =
+      std::getenv("LD_PRELOAD") != nullptr ? std::optional<std::string>(std::getenv("LD_PRELOAD")) : std::nullopt;
   prepare_environment(options, *parts, *daemon, *rings);
   const int status = run_command(options.command);
   ::unsetenv("LBF_CAPTURE_DIR");
@@ -299,8 +289,7 @@ int run_captured(const Options& options) {
   preload ? set("LD_PRELOAD", *preload) : static_cast<void>(::unsetenv("LD_PRELOAD"));
   const bool delivered = relay->finish(kRelayTimeoutS);
   if (!delivered)
-    std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n",
-                 daemon->dir().c_str());
+    std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n", daemon->dir().c_str());
   complete_predictions(*daemon);
   if (!options.quiet) print_report(options, *parts, *daemon, begin, earlier);
   return status;
@@ -317,8 +306,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("lbf-run ") + LBF_VERSION);
   app.add_option("--dir", options.dir, "where the data are kept (default: " + default_dir() + ")");
   app.add_option("--networks", options.networks, "predict for these networks only: A,B");
-  app.add_option("--networks-dir", options.networks_dir,
-                 "directory of network files (default: DIR/networks.d)");
+  app.add_option("--networks-dir", options.networks_dir, "directory of network files (default: DIR/networks.d)");
   app.add_option("--network", options.network, "which of them this machine or cluster has");
   app.add_option("--overhead", options.overhead,
                  "what the capture may cost, percent of the programs' processor time (default: 2)");
@@ -338,13 +326,11 @@ int run(int argc, char** argv) {
   app.prefix_command(false);
   // What stands behind "--" is the command's, as it is: CLI11 would take words like "[4,4]" apart.
   char** const end = argv + argc;
-  char** const mark =
-      std::find_if(argv + 1, end, [](const char* word) { return std::string_view(word) == "--"; });
+  char** const mark = std::find_if(argv + 1, end, [](const char* word) { return std::string_view(word) == "--"; });
   if (const auto status = parse(app, static_cast<int>(mark - argv), argv, kMessages)) return *status;
   if (mark != end) options.command.insert(options.command.end(), mark + 1, end);
   if (options.command.empty())
-    return kMessages.fail(kExitUsage,
-                          "which command? lbf-run [OPTIONS] -- COMMAND; lbf-run --help lists the options");
+    return kMessages.fail(kExitUsage, "which command? lbf-run [OPTIONS] -- COMMAND; lbf-run --help lists the options");
   g_ignored = ignored_signals();
   watch_signals();
   return run_captured(options);

@@ -52,8 +52,7 @@ int slurmstepd_pidfd() {
 }
 
 // The relay's parent: ends it when the epilog of the last task says so, or when slurmstepd is gone.
-[[noreturn]] void keep_relay(const Parts& parts, const std::string& rings, const std::string& server,
-                             int stepd) {
+[[noreturn]] void keep_relay(const Parts& parts, const std::string& rings, const std::string& server, int stepd) {
   ::setsid();
   const int null = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
@@ -104,9 +103,8 @@ int prolog(const TaskStep& step) {
       preload = old;
     }
   }
-  std::printf(
-      "export LBF_CAPTURE_DIR=%s\nexport LBF_CAPTURE_GRANT=%llu\nexport LD_PRELOAD=%s\n", rings.c_str(),
-      static_cast<unsigned long long>(cost::first_grant(overhead_limit_percent() / 100)), preload.c_str());
+  std::printf("export LBF_CAPTURE_DIR=%s\nexport LBF_CAPTURE_GRANT=%llu\nexport LD_PRELOAD=%s\n", rings.c_str(),
+              static_cast<unsigned long long>(cost::first_grant(overhead_limit_percent() / 100)), preload.c_str());
   const char* const procedures = std::getenv("LBF_PROCEDURES");
   if (procedures != nullptr && *procedures != '\0' && std::strchr(procedures, '\n') == nullptr) {
     std::printf("export LBF_CAPTURE_PROCEDURES=%s\nexport LBF_CAPTURE_PROCEDURES_LIMIT=%f\n", procedures,

@@ -33,8 +33,7 @@ constexpr const char* kSiteNetworks = "/etc/lbf/networks.d";
 
 Result<std::string> make_token() {
   std::array<unsigned char, 32> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return io_error("getrandom");
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return io_error("getrandom");
   std::string token;
   for (const unsigned char byte : bytes) {
     constexpr const char* kDigits = "0123456789abcdef";
@@ -103,26 +102,22 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   std::string networks = options.networks_dir;
   if (networks.empty()) {
     networks = dir_ + "/networks.d";
-    if (::access(networks.c_str(), F_OK) != 0 && ::access(kSiteNetworks, R_OK | X_OK) == 0)
-      networks = kSiteNetworks;
+    if (::access(networks.c_str(), F_OK) != 0 && ::access(kSiteNetworks, R_OK | X_OK) == 0) networks = kSiteNetworks;
     if (networks != kSiteNetworks) ::mkdir(networks.c_str(), 0700);
   }
   const std::string token_file = socket_dir_ + "/token";
   std::string config = "# Written by lbf-run.\nlisten = [" + toml_text(server());
   if (options.tcp) config += ", \"tcp:0.0.0.0:0\"";
   config += "]\nstate_dir = " + toml_text(dir_ + "/state") + "\nnetworks_dir = " + toml_text(networks) +
-            "\ntoken_file = " + toml_text(token_file) +
-            "\ntrace_retention_days = 0\nreplay_when_idle = true\n";
+            "\ntoken_file = " + toml_text(token_file) + "\ntrace_retention_days = 0\nreplay_when_idle = true\n";
   if (options.only_asked) config += "stream_timeout_s = 1\n";
   if (!options.network.empty()) config += "network = " + toml_text(options.network) + "\n";
-  for (const auto& [path, text] :
-       {std::pair{token_file, token_ + "\n"}, std::pair{dir_ + "/lbfd.toml", config}}) {
+  for (const auto& [path, text] : {std::pair{token_file, token_ + "\n"}, std::pair{dir_ + "/lbfd.toml", config}}) {
     if (auto written = write_text(path, text); !written) return written;
   }
   const std::string log = dir_ + "/lbfd.log";
   std::error_code ignored;
-  const std::uint64_t log_begin =
-      std::filesystem::exists(log, ignored) ? std::filesystem::file_size(log, ignored) : 0;
+  const std::uint64_t log_begin = std::filesystem::exists(log, ignored) ? std::filesystem::file_size(log, ignored) : 0;
   ChildOptions child;
   child.own_session = true;
   child.background = true;        // it predicts beside the program, on the program's own processors
@@ -146,8 +141,7 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
     }
     if (const auto over = wait_for_child(pid_, 0); over) {
       pid_ = -1;
-      return Error{ErrorCode::kUnavailable,
-                   "lbfd ended: " + last_line(read_from(log, log_begin)) + " (" + log + ")"};
+      return Error{ErrorCode::kUnavailable, "lbfd ended: " + last_line(read_from(log, log_begin)) + " (" + log + ")"};
     }
     std::this_thread::sleep_for(kStartPoll);
   }

@@ -145,8 +145,7 @@ Result<std::vector<std::string>> check_limits() {
   cost::Limits limits = own_limits();
   for (const cost::Limit limit : cost::lower(limits, *asked)) {
     lines.push_back(std::string(cost::rule_of(limit).name) + "=" + cost::shown_number(*(*asked)[limit]) +
-                    ": more than lbf-run's own limit; " + cost::shown_limit(limit, *limits[limit]) +
-                    " is used");
+                    ": more than lbf-run's own limit; " + cost::shown_limit(limit, *limits[limit]) + " is used");
   }
   return lines;
 }

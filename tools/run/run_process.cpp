@@ -47,12 +47,10 @@ Result<Parts> find_parts() {
   parts.relay = first_that_is({bin + "/lbf-relay", libexec + "/lbf-relay"}, X_OK);
   parts.prolog = first_that_is({bin + "/lbf-task-prolog", libexec + "/lbf-task-prolog"}, X_OK);
   parts.epilog = first_that_is({bin + "/lbf-task-epilog", libexec + "/lbf-task-epilog"}, X_OK);
-  parts.capture =
-      first_that_is({bin + "/../lib/" + kCaptureName, std::string(LBF_LIB_DIR) + "/" + kCaptureName}, R_OK);
+  parts.capture = first_that_is({bin + "/../lib/" + kCaptureName, std::string(LBF_LIB_DIR) + "/" + kCaptureName}, R_OK);
   for (const auto& [name, path] :
-       {std::pair{"lbfd", &parts.lbfd}, std::pair{"lbf-relay", &parts.relay},
-        std::pair{kCaptureName, &parts.capture}, std::pair{"lbf-task-prolog", &parts.prolog},
-        std::pair{"lbf-task-epilog", &parts.epilog}}) {
+       {std::pair{"lbfd", &parts.lbfd}, std::pair{"lbf-relay", &parts.relay}, std::pair{kCaptureName, &parts.capture},
+        std::pair{"lbf-task-prolog", &parts.prolog}, std::pair{"lbf-task-epilog", &parts.epilog}}) {
     if (path->empty()) {
       return Error{ErrorCode::kNotFound, std::string(name) + " is neither beside " + program +
                                              " nor installed: install lbf's daemon and tools together"};
@@ -129,8 +127,8 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s) {
   }
 }
 
-Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir,
-                                     const std::string& server, const std::vector<std::string>& limits) {
+Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir, const std::string& server,
+                                     const std::vector<std::string>& limits) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return io_error("pipe");
   const ScopedFd read_end(ends[0]);

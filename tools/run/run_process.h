@@ -31,8 +31,7 @@ struct ChildOptions {
   std::string output;             // file for stdout and stderr; empty: this process's
   bool only_stderr = false;       // its stdout is this process's stderr
   int passed_fd = -1;             // becomes descriptor 3 of the child
-  std::vector<int>
-      ignored;  // signals that it is to ignore; others that this process handles or ignores are default
+  std::vector<int> ignored;  // signals that it is to ignore; others that this process handles or ignores are default
 };
 // Errors: kIo.
 Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOptions& options);

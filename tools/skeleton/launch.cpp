@@ -58,8 +58,7 @@ std::string first_words(const std::string& output) {
   std::istringstream lines(output);
   std::string first;
   for (std::string line; std::getline(lines, line);) {
-    const bool says =
-        std::count_if(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; }) > 2;
+    const bool says = std::count_if(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; }) > 2;
     if (!says || line.find(kSignalFollows) != std::string::npos) continue;
     const bool ended = names_end_of_rank(line);
     if (first.empty() || (ended && line.find(": Exited with exit code") == std::string::npos)) first = line;
@@ -94,8 +93,7 @@ Result<Launcher> Launcher::parse(const std::string& text) {
   launcher.command.clear();
   std::istringstream words(text);
   for (std::string word; words >> word;) launcher.command.push_back(word);
-  if (launcher.command.empty())
-    return invalid_input("--launcher is empty: srun or mpirun, and options of it");
+  if (launcher.command.empty()) return invalid_input("--launcher is empty: srun or mpirun, and options of it");
   const std::string name = base_name(launcher.command.front());
   if (name != "srun" && !name.starts_with("mpirun") && !name.starts_with("mpiexec"))
     return invalid_input("--launcher " + name + ": srun, mpirun or mpiexec, and options of it");
@@ -150,9 +148,9 @@ Result<SkeletonRun> run_skeleton(const std::vector<std::string>& words, const st
   all.push_back(program.find('/') == std::string::npos ? "./" + program : program);
   const Result<ChildOutput> ended = run_child(all, limit_s, environment_with(rate));
   if (!ended) {
-    return Error{ended.error().code,
-                 ended.error().message +
-                     ": is it installed here? (another one: --launcher \"/path/of/srun ...\" or mpirun)"};
+    return Error{
+        ended.error().code,
+        ended.error().message + ": is it installed here? (another one: --launcher \"/path/of/srun ...\" or mpirun)"};
   }
   if (ended->timed_out) {
     std::array<char, 64> text{};
@@ -162,8 +160,7 @@ Result<SkeletonRun> run_skeleton(const std::vector<std::string>& words, const st
   }
   const std::string output = output_of(*ended);
   if (!ended->succeeded()) {
-    return Error{ErrorCode::kUnavailable,
-                 with_words(base_name(words.front()) + " " + how_ended(*ended), output)};
+    return Error{ErrorCode::kUnavailable, with_words(base_name(words.front()) + " " + how_ended(*ended), output)};
   }
   const std::size_t at = output.find("skeleton_s=");
   SkeletonRun run;
@@ -176,14 +173,12 @@ Result<SkeletonRun> run_skeleton(const std::vector<std::string>& words, const st
   return run;
 }
 
-Result<void> compile_skeleton(const std::string& compiler, const std::string& source,
-                              const std::string& program) {
+Result<void> compile_skeleton(const std::string& compiler, const std::string& source, const std::string& program) {
   const Result<ChildOutput> ended = run_child({compiler, "-O2", source, "-o", program}, 0);
   if (!ended) {
-    return Error{
-        ended.error().code,
-        ended.error().message + "; " + source +
-            " is written: compile it where MPI is installed, or name a compiler with --mpicc or MPICC"};
+    return Error{ended.error().code,
+                 ended.error().message + "; " + source +
+                     " is written: compile it where MPI is installed, or name a compiler with --mpicc or MPICC"};
   }
   if (ended->succeeded()) return {};
   return invalid_input(with_words(compiler + " could not compile " + source, output_of(*ended)));
@@ -193,8 +188,7 @@ Result<std::string> program_of(const std::string& skeleton, const std::string& c
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::exists(skeleton, error)) {
-    return Error{ErrorCode::kNotFound,
-                 skeleton + ": no such skeleton (lbf-skeleton build TRACE -o skel.c makes one)"};
+    return Error{ErrorCode::kNotFound, skeleton + ": no such skeleton (lbf-skeleton build TRACE -o skel.c makes one)"};
   }
   if (!skeleton.ends_with(".c")) {
     if (::access(skeleton.c_str(), X_OK) == 0) return fs::absolute(skeleton).string();

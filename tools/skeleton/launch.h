@@ -46,8 +46,7 @@ Result<SkeletonRun> run_skeleton(const std::vector<std::string>& words, const st
 
 // Compiles `source` into `program`. Errors: kUnavailable: no such compiler here; kInvalidInput: it failed,
 // with its first words.
-Result<void> compile_skeleton(const std::string& compiler, const std::string& source,
-                              const std::string& program);
+Result<void> compile_skeleton(const std::string& compiler, const std::string& source, const std::string& program);
 
 // The program of `skeleton`: itself, or where it is a source the program beside it (without ".c"), compiled
 // where it is not there or older. Errors: those of compile_skeleton; kNotFound.

@@ -36,13 +36,11 @@ struct CommandLine {
 };
 
 void add_trace(CLI::App& command, CommandLine& line) {
-  command.add_option(
-      "TRACE", line.trace,
-      "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job "
-      "that lbfd knows");
+  command.add_option("TRACE", line.trace,
+                     "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job "
+                     "that lbfd knows");
   command.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
-  command.add_option("--server", line.build.server,
-                     "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
+  command.add_option("--server", line.build.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
 }
 
 void add_signature(CLI::App& command, CommandLine& line) {
@@ -72,11 +70,9 @@ void add_launcher(CLI::App& command, std::string& launcher, std::string& distrib
 }
 
 void add_runs(CLI::App& command, CommandLine& line) {
-  command.add_option("SKELETON", line.run.skeleton, "a skeleton's source (.c: compiled first) or program")
-      ->required();
+  command.add_option("SKELETON", line.run.skeleton, "a skeleton's source (.c: compiled first) or program")->required();
   command
-      .add_option("--on,-w,--nodelist", line.node_lists,
-                  "run on these nodes, as in node[1-4]; each --on is a node set")
+      .add_option("--on,-w,--nodelist", line.node_lists, "run on these nodes, as in node[1-4]; each --on is a node set")
       ->allow_extra_args(false);
   command.add_option("-N,--nodes", line.node_counts, "run on any so many nodes: each number is a node set")
       ->allow_extra_args(false)
@@ -102,8 +98,7 @@ std::string understand(CommandLine& line) {
   }
   for (const std::string& list : line.node_lists) line.run.nodes.push_back({list, 0});
   for (const std::uint32_t count : line.node_counts) line.run.nodes.push_back({"", count});
-  if (line.run.reference && line.run.nodes.size() > 1)
-    return "--reference: one node set, that of the recorded run";
+  if (line.run.reference && line.run.nodes.size() > 1) return "--reference: one node set, that of the recorded run";
   for (const std::string& launcher : {line.run.launcher, line.compare.launcher}) {
     if (const auto parsed = Launcher::parse(launcher); !parsed) return parsed.error().message;
   }
@@ -153,8 +148,7 @@ void add_build(CLI::App& build, CommandLine& line) {
 void add_compare(CLI::App& compare, CommandLine& line) {
   compare.add_option("TRACE", line.compare.trace, "the application's trace, or JOB[.STEP]")->required();
   compare
-      .add_option("SKELETON", line.compare.others,
-                  "skeletons, captured here through lbf-run, or traces of skeletons")
+      .add_option("SKELETON", line.compare.others, "skeletons, captured here through lbf-run, or traces of skeletons")
       ->required();
   compare.add_option("--server", line.compare.server, "where lbfd is");
   compare.add_option("--on,-w,--nodelist", line.compare.nodes.list, "capture on these nodes");
@@ -162,8 +156,7 @@ void add_compare(CLI::App& compare, CommandLine& line) {
       ->check(CLI::Range(1u, 1u << 20));
   compare.add_option("--least", line.compare.least_percent, "calls below it are one row (default 1 percent)")
       ->check(CLI::Range(0.0, 100.0));
-  add_launcher(compare, line.compare.launcher, line.compare.distribution, line.compare.limit_s,
-               line.compare.compiler);
+  add_launcher(compare, line.compare.launcher, line.compare.distribution, line.compare.limit_s, line.compare.compiler);
   compare.add_flag("--json", line.compare.json, "print JSON");
 }
 
@@ -190,21 +183,17 @@ int run(int argc, char** argv) {
   CommandLine line;
   line.build.server = line.compare.server = default_server();
   line.build.compiler = line.run.compiler = line.compare.compiler = from_environment("MPICC", "mpicc");
-  CLI::App app{"Performance skeletons: short programs whose run time follows an application's.",
-               "lbf-skeleton"};
+  CLI::App app{"Performance skeletons: short programs whose run time follows an application's.", "lbf-skeleton"};
   app.set_version_flag("--version", std::string("lbf-skeleton ") + LBF_VERSION);
   app.require_subcommand(1);
   const Commands commands = add_commands(app, line);
   if (const auto status = parse(app, argc, argv, kSkeletonMessages)) return *status;
   if (*commands.show || *commands.build) {
-    if (const std::string wrong = find_trace(line); !wrong.empty())
-      return kSkeletonMessages.fail(kExitUsage, wrong);
+    if (const std::string wrong = find_trace(line); !wrong.empty()) return kSkeletonMessages.fail(kExitUsage, wrong);
   }
-  if (const std::string wrong = understand(line); !wrong.empty())
-    return kSkeletonMessages.fail(kExitUsage, wrong);
+  if (const std::string wrong = understand(line); !wrong.empty()) return kSkeletonMessages.fail(kExitUsage, wrong);
   if (*commands.build && line.build.time_s <= 0 && line.build.factor == 0)
-    return kSkeletonMessages.fail(kExitUsage,
-                                  "--time or --factor is missing: how long shall the skeleton run?");
+    return kSkeletonMessages.fail(kExitUsage, "--time or --factor is missing: how long shall the skeleton run?");
   if (*commands.show) return skeleton_show(line.build);
   if (*commands.build) return skeleton_build(line.build);
   if (*commands.run) return skeleton_run(line.run);

@@ -52,19 +52,17 @@ void warn_of_limits(const Signature& signature, const ScaledSignature& scaled, s
   const double wanted_q = static_cast<double>(factor) / 2;
   if (factor > 1 && signature.compression() < wanted_q) {
     kSkeletonMessages.warn("the trace was compressed " + short_number(signature.compression()) +
-                           " times, less than K / 2 = " + short_number(wanted_q) +
-                           ", at similarity threshold " + short_number(signature.similarity_threshold));
+                           " times, less than K / 2 = " + short_number(wanted_q) + ", at similarity threshold " +
+                           short_number(signature.similarity_threshold));
   }
   if (factor > 1 && scaled.in_loops == 0 && scaled.grouped == 0) {
-    kSkeletonMessages.warn(
-        "K = " + std::to_string(factor) + " is larger than the loops allow: no loop has " +
-        std::to_string(factor) + " iterations and no exchange comes " + std::to_string(factor) +
-        " times, so everything is scaled down in its parameters, and latencies count too much");
+    kSkeletonMessages.warn("K = " + std::to_string(factor) + " is larger than the loops allow: no loop has " +
+                           std::to_string(factor) + " iterations and no exchange comes " + std::to_string(factor) +
+                           " times, so everything is scaled down in its parameters, and latencies count too much");
   }
   if (signature.wildcards_fixed > 0) {
-    kSkeletonMessages.warn(
-        std::to_string(signature.wildcards_fixed) + " of " + std::to_string(signature.wildcards) +
-        " wildcard receives get the source that they had: what the rank sends may depend on it");
+    kSkeletonMessages.warn(std::to_string(signature.wildcards_fixed) + " of " + std::to_string(signature.wildcards) +
+                           " wildcard receives get the source that they had: what the rank sends may depend on it");
   }
   if (signature.unmodelled_s > 0) {
     kSkeletonMessages.warn(short_number(signature.unmodelled_s) +
@@ -78,8 +76,7 @@ Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
   const auto jobs = report::parse_jobs(job);
   Result<HttpClient> client = HttpClient::make(server);
   if (!jobs || jobs->size() != 1 || !client) return 0;
-  const Result<HttpResponse> answer =
-      ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(jobs->front()));
+  const Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(jobs->front()));
   if (!answer || answer->status != 200) return 0;
   const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
   if (!steps || steps->empty() || steps->back().running()) return 0;
@@ -105,8 +102,7 @@ Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application
 
 // Writes the source to `output` (standard output: empty) and compiles it where that is asked for, with what
 // it says about both on stderr. An exit status.
-int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor,
-                   Seconds application_s) {
+int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor, Seconds application_s) {
   if (options.output.empty()) return kSkeletonMessages.write(text);
   std::ofstream out(options.output, std::ios::binary);
   out << text;
@@ -123,8 +119,7 @@ int write_skeleton(const std::string& text, const BuildOptions& options, std::ui
 
 }  // namespace
 
-Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server,
-                                            TraceName named) {
+Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server, TraceName named) {
   Result<std::unique_ptr<WhatIfTrace>> opened =
       named == TraceName::kJob ? open_job_trace(trace, server) : open_trace(trace, server);
   if (!opened) return opened.error();

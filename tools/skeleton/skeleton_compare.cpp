@@ -44,8 +44,8 @@ class CaptureFolder {
   // The one stored trace below it. Errors: kNotFound.
   Result<std::string> trace() const {
     std::error_code error;
-    for (auto it = fs::recursive_directory_iterator(path_, error);
-         !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    for (auto it = fs::recursive_directory_iterator(path_, error); !error && it != fs::recursive_directory_iterator();
+         it.increment(error)) {
       const std::string name = it->path().filename().string();
       if (name.starts_with("stream-") && name.ends_with(".lbfw")) return it->path().parent_path().string();
     }
@@ -81,8 +81,7 @@ Result<skeleton::ProgramTrace> capture(const CompareOptions& options, const std:
   if (!first) return first.error();
   const Result<CaptureFolder> folder = CaptureFolder::make();
   if (!folder) return folder.error();
-  std::vector<std::string> captured{
-      lbf_run_program(), "--dir", folder->path(), "--quiet", "--overhead", "100", "--"};
+  std::vector<std::string> captured{lbf_run_program(), "--dir", folder->path(), "--quiet", "--overhead", "100", "--"};
   captured.insert(captured.end(), words->begin(), words->end());
   const Result<SkeletonRun> second = run_skeleton(captured, *program, first->rate, options.limit_s);
   if (!second) return second.error();
@@ -138,9 +137,9 @@ int skeleton_compare(const CompareOptions& options) {
   }
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (!(programs[i].total_s() > programs[i].computation_s + programs[i].idle_s)) {
-      return kSkeletonMessages.fail(
-          kExitFailure, (i == 0 ? options.trace : options.others[i - 1]) +
-                            ": the trace has no times of MPI calls (a text trace?), nothing to compare");
+      return kSkeletonMessages.fail(kExitFailure,
+                                    (i == 0 ? options.trace : options.others[i - 1]) +
+                                        ": the trace has no times of MPI calls (a text trace?), nothing to compare");
     }
   }
   const std::vector<skeleton::ActivityRow> rows = compare_activities(programs, options.least_percent);
@@ -164,13 +163,11 @@ int skeleton_compare(const CompareOptions& options) {
     for (const skeleton::ActivityRow& row : rows)
       json["rows"].push_back({{"name", row.name}, {"percent", row.percent}});
     for (const skeleton::Activities& each : programs) json["total_s"].push_back(each.total_s());
-    for (std::size_t i = 1; i < programs.size(); ++i)
-      json["largest_difference_points"].push_back(largest[i].points);
+    for (std::size_t i = 1; i < programs.size(); ++i) json["largest_difference_points"].push_back(largest[i].points);
     out = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   } else {
     out = report::fit("Share of the time", kNameWidth, true);
-    for (const std::string& name : names)
-      out += "  " + report::fit(report::printable(name), 9 + kBarWidth, true);
+    for (const std::string& name : names) out += "  " + report::fit(report::printable(name), 9 + kBarWidth, true);
     out += "\n";
     for (const skeleton::ActivityRow& row : rows) {
       out += report::fit(row.name, kNameWidth, true);
@@ -178,9 +175,8 @@ int skeleton_compare(const CompareOptions& options) {
       out += "\n";
     }
     for (std::size_t i = 1; i < programs.size(); ++i) {
-      out += report::printable(names[i]) + ": at most " +
-             short_number(std::round(10 * largest[i].points) / 10) + " points off (" + largest[i].name +
-             ")\n";
+      out += report::printable(names[i]) + ": at most " + short_number(std::round(10 * largest[i].points) / 10) +
+             " points off (" + largest[i].name + ")\n";
     }
   }
   return kSkeletonMessages.write(out);

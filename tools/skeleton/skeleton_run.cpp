@@ -57,9 +57,8 @@ std::vector<NodeTimes> measure(Session& session, const RunOptions& options, doub
   // Elsewhere the same work as at the reference: another processor then takes another time for it.
   if (session.record.reference && !options.reference) rate = session.record.reference->rate;
   const std::vector<RunNodes> anywhere(1);
-  std::vector<NodeTimes> measured =
-      run_in_turn(session.program, session.about.ranks, session.launcher,
-                  options.nodes.empty() ? anywhere : options.nodes, options.repeat, rate);
+  std::vector<NodeTimes> measured = run_in_turn(session.program, session.about.ranks, session.launcher,
+                                                options.nodes.empty() ? anywhere : options.nodes, options.repeat, rate);
   used_rate = rate.value_or(0);
   for (const NodeTimes& each : measured) {
     if (each.times_s.empty()) continue;
@@ -74,8 +73,8 @@ int report_failures(const RunOptions& options, const std::vector<NodeTimes>& mea
   int status = 0;
   for (const NodeTimes& each : measured) {
     if (each.why_failed.empty()) continue;
-    status = kSkeletonMessages.fail(kExitFailure,
-                                    options.skeleton + " on " + each.nodes.text() + ": " + each.why_failed);
+    status =
+        kSkeletonMessages.fail(kExitFailure, options.skeleton + " on " + each.nodes.text() + ": " + each.why_failed);
   }
   return status;
 }
@@ -142,8 +141,7 @@ std::string runs_table(const std::vector<NodeTimes>& measured) {
 }  // namespace
 
 std::vector<NodeTimes> run_in_turn(const std::string& program, Rank ranks, const Launcher& launcher,
-                                   const std::vector<RunNodes>& nodes, int repeat,
-                                   std::optional<double>& rate) {
+                                   const std::vector<RunNodes>& nodes, int repeat, std::optional<double>& rate) {
   std::vector<NodeTimes> measured;
   for (const RunNodes& each : nodes) measured.push_back({each, {}, {}});
   Progress progress("lbf-skeleton", "of the runs done");
@@ -175,14 +173,12 @@ int skeleton_run(const RunOptions& options) {
   Result<Session> session = prepare(options);
   if (!session) return kSkeletonMessages.fail(session.error());
   SkeletonRecord& record = session->record;
-  const Seconds application_s =
-      options.application_s > 0 ? options.application_s : session->about.application_s;
+  const Seconds application_s = options.application_s > 0 ? options.application_s : session->about.application_s;
   if (options.reference && !(application_s > 0)) {
     return kSkeletonMessages.fail(
-        kExitFailure,
-        options.skeleton +
-            ": the skeleton does not know how long the application ran (a trace without times): "
-            "--application-time");
+        kExitFailure, options.skeleton +
+                          ": the skeleton does not know how long the application ran (a trace without times): "
+                          "--application-time");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);
@@ -204,8 +200,8 @@ int skeleton_run(const RunOptions& options) {
   std::string out = runs_table(measured);
   if (options.reference && status == 0) {
     out += "\nMeasured scaling ratio: " + short_number(record.ratio()) + " (application " +
-           short_number(record.application_s) + " s; K = " + std::to_string(session->about.factor) +
-           "), kept in " + report::printable(session->record_file) + ".\n";
+           short_number(record.application_s) + " s; K = " + std::to_string(session->about.factor) + "), kept in " +
+           report::printable(session->record_file) + ".\n";
   }
   const int printed = kSkeletonMessages.write(out);
   return printed != 0 ? printed : status;
@@ -217,10 +213,9 @@ int skeleton_predict(const RunOptions& options) {
   SkeletonRecord& record = session->record;
   if (!record.reference) {
     return kSkeletonMessages.fail(
-        kExitFailure,
-        session->record_file +
-            ": no run on the machine where the trace was recorded is kept; first: lbf-skeleton run " +
-            options.skeleton + " --reference --on NODELIST");
+        kExitFailure, session->record_file +
+                          ": no run on the machine where the trace was recorded is kept; first: lbf-skeleton run " +
+                          options.skeleton + " --reference --on NODELIST");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);
@@ -245,8 +240,7 @@ int skeleton_predict(const RunOptions& options) {
       nlohmann::json one = json_of(*row.on);
       one["predicted_s"] = row.application.value;
       one["low_s"] = row.application.bounds ? nlohmann::json(row.application.bounds->low) : nlohmann::json();
-      one["high_s"] =
-          row.application.bounds ? nlohmann::json(row.application.bounds->high) : nlohmann::json();
+      one["high_s"] = row.application.bounds ? nlohmann::json(row.application.bounds->high) : nlohmann::json();
       json["predictions"].push_back(std::move(one));
     }
     for (const NodeTimes& each : measured) {
@@ -267,13 +261,12 @@ int skeleton_predict(const RunOptions& options) {
     if (each.times_s.empty()) out += left(each.nodes.text(), kNodesWidth) + "         failed\n";
   }
   out += "\n" +
-         report::wrap(
-             "It ran " + short_number(record.application_s) + " s on " +
-                 report::printable(record.reference->nodes) + "; measured scaling ratio " +
-                 short_number(record.ratio()) +
-                 ". The interval is that of the skeleton's repeats (Student's t); how far skeletons are off "
-                 "is in docs/accuracy.md.",
-             80, 0);
+         report::wrap("It ran " + short_number(record.application_s) + " s on " +
+                          report::printable(record.reference->nodes) + "; measured scaling ratio " +
+                          short_number(record.ratio()) +
+                          ". The interval is that of the skeleton's repeats (Student's t); how far skeletons are off "
+                          "is in docs/accuracy.md.",
+                      80, 0);
   const int printed = kSkeletonMessages.write(out);
   return printed != 0 ? printed : status;
 }

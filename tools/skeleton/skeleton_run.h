@@ -34,8 +34,7 @@ struct NodeTimes {
 // `repeat` times each, in turn, so that what changes meanwhile changes for all; a set that fails is left
 // alone. A first run that is not counted measures `rate` where it is not known.
 std::vector<NodeTimes> run_in_turn(const std::string& program, Rank ranks, const Launcher& launcher,
-                                   const std::vector<RunNodes>& nodes, int repeat,
-                                   std::optional<double>& rate);
+                                   const std::vector<RunNodes>& nodes, int repeat, std::optional<double>& rate);
 
 // Exit statuses: 1 also where one of the node sets failed.
 int skeleton_run(const RunOptions& options);

@@ -26,8 +26,8 @@ class Messages {
   // The result, on standard output; `what` it is, for the message where it cannot be written. An exit status.
   int write(const std::string& text, const char* what = "result") const {
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return 0;
-    return fail(kExitFailure, std::string("cannot write the ") + what +
-                                  " to standard output; is the disk full or the pipe closed?");
+    return fail(kExitFailure,
+                std::string("cannot write the ") + what + " to standard output; is the disk full or the pipe closed?");
   }
 
  private:

@@ -38,8 +38,7 @@ class Progress {
     return true;
   }
   void write(double amount, const char* unit) {
-    const int written =
-        std::fprintf(stderr, "\r%s: %3.0f %s %s", command_.c_str(), amount, unit, done_.c_str());
+    const int written = std::fprintf(stderr, "\r%s: %3.0f %s %s", command_.c_str(), amount, unit, done_.c_str());
     width_ = std::max(width_, written - 1);
     std::fflush(stderr);
   }

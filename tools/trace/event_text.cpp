@@ -10,10 +10,10 @@ namespace lbf::tools {
 namespace {
 
 constexpr std::array<std::string_view, kEventKindCount> kKinds{
-    "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",  "probe",
-    "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "alive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io",
-    "windowOpen", "windowClose", "skipped", "procedure"};
+    "compute",  "send",       "isend",       "startRecv",  "endRecv",  "recv",  "wait",     "probe",
+    "coll",     "icoll",      "blocked",     "unmodelled", "enter",    "leave", "alive",    "commCreate",
+    "commFree", "cancel",     "requestFree", "phase",      "gap",      "exit",  "oneSided", "oneSidedSync",
+    "io",       "windowOpen", "windowClose", "skipped",    "procedure"};
 constexpr std::array<std::string_view, kOneSidedOpCount> kOneSidedOps{
     "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "lock"};
 constexpr std::array<std::string_view, kCollectiveOpCount> kCollectives{"barrier",
@@ -149,7 +149,7 @@ std::string event_line(Rank rank, const Event& event) {
   if (!event.values.empty()) {
     line += event.kind == EventKind::kWait                                       ? " reqs="
             : event.kind == EventKind::kEnter || event.kind == EventKind::kLeave ? " proc="
-            : event.kind == EventKind::kProcedure                         ? " proc,time_ns,self_ns,calls="
+            : event.kind == EventKind::kProcedure                                ? " proc,time_ns,self_ns,calls="
             : event.kind == EventKind::kCommCreate                               ? " uid,L,members="
             : is_collective                                                      ? " counts="
                                                                                  : " values=";

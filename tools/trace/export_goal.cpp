@@ -35,8 +35,7 @@ class GoalWriter final : public GoalExport, private OpWalk::Visitor {
 
   Result<ExportNotes> finish() override {
     if (Result<void> done = walk_.finish(); !done) return done.error();
-    if (Result<void> done = output_.write("num_ranks " + std::to_string(ranks_) + "\n"); !done)
-      return done.error();
+    if (Result<void> done = output_.write("num_ranks " + std::to_string(ranks_) + "\n"); !done) return done.error();
     for (Rank rank = 0; rank < ranks_; ++rank) {
       Result<void> done = output_.write("\nrank " + std::to_string(rank) + " {\n");
       if (done) done = spool_.read(rank, [this](std::string_view text) { return output_.write(text); });
@@ -65,7 +64,8 @@ class GoalWriter final : public GoalExport, private OpWalk::Visitor {
     return engine::current(notes_of_message_[op.message()], message);
   }
 
-  Result<void> visit(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message, bool sent) override {
+  Result<void> visit(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message,
+                     bool sent) override {
     if (processes_.size() <= index) processes_.resize(walk_.store().processes());
     Process& process = processes_[index];
     lines_.clear();
@@ -132,8 +132,7 @@ class GoalWriter final : public GoalExport, private OpWalk::Visitor {
     const std::string name = 'l' + std::to_string(label);
     lines_ += name + ": " + action + '\n';
     for (const Dependency& before : tail) {
-      lines_ +=
-          name + (before.start_only ? " irequires l" : " requires l") + std::to_string(before.label) + '\n';
+      lines_ += name + (before.start_only ? " irequires l" : " requires l") + std::to_string(before.label) + '\n';
     }
     return label;
   }
@@ -151,8 +150,7 @@ class GoalWriter final : public GoalExport, private OpWalk::Visitor {
 
 }  // namespace
 
-Result<std::unique_ptr<GoalExport>> GoalExport::make(Rank ranks, TraceOutput& output,
-                                                     const std::string& spool_folder) {
+Result<std::unique_ptr<GoalExport>> GoalExport::make(Rank ranks, TraceOutput& output, const std::string& spool_folder) {
   Result<RankSpool> spool = RankSpool::make(ranks, spool_folder);
   if (!spool) return spool.error();
   return std::unique_ptr<GoalExport>(std::make_unique<GoalWriter>(ranks, output, std::move(*spool)));

@@ -17,8 +17,7 @@ namespace lbf::tools {
 class GoalExport {
  public:
   // REQUIRES: `output` outlives the export. `spool_folder`: see RankSpool. Errors: kIo.
-  static Result<std::unique_ptr<GoalExport>> make(Rank ranks, TraceOutput& output,
-                                                  const std::string& spool_folder);
+  static Result<std::unique_ptr<GoalExport>> make(Rank ranks, TraceOutput& output, const std::string& spool_folder);
   virtual ~GoalExport() = default;
   // As Predictor::set_mpi.
   virtual void set_mpi(const engine::MpiSetup& setup) = 0;

@@ -70,8 +70,7 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
     predictor_->advance();
     TimelineResult result;
     result.lbf_s = predictor_->predictions().front().lbf_s;
-    if (const Result<void> whole = predictor_->diagnosis(); !whole)
-      result.why_partial = whole.error().message;
+    if (const Result<void> whole = predictor_->diagnosis(); !whole) result.why_partial = whole.error().message;
     Otf2Archive::Run run;
     run.nodes = target_.nodes;
     run.node_of_rank = target_.node_of_rank;
@@ -126,8 +125,7 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
     call.request = event.request;
     if (call.is_call) call.region = archive_->region(call_name(event), otf2_role(event), OTF2_PARADIGM_MPI);
     if (event.kind == EventKind::kWait) {
-      for (const std::uint64_t request : event.values)
-        call.requests.push_back(static_cast<std::uint32_t>(request));
+      for (const std::uint64_t request : event.values) call.requests.push_back(static_cast<std::uint32_t>(request));
       if (call.requests.empty() && call.has_request) call.requests.push_back(event.request);
     }
     if (event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective) {
@@ -203,10 +201,10 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
     const OTF2_CommRef comm = communicators_.ref(call.comm);
     const auto tag = static_cast<std::uint32_t>(op.message.tag);
     OTF2_EvtWriter* const events = archive_->events(op.rank);
-    check(call.has_request ? OTF2_EvtWriter_MpiIsend(events, nullptr, ticks(op.acted_s), receiver, comm, tag,
-                                                     op.message.bytes, add_request(state, call))
-                           : OTF2_EvtWriter_MpiSend(events, nullptr, ticks(op.acted_s), receiver, comm, tag,
-                                                    op.message.bytes));
+    check(call.has_request
+              ? OTF2_EvtWriter_MpiIsend(events, nullptr, ticks(op.acted_s), receiver, comm, tag, op.message.bytes,
+                                        add_request(state, call))
+              : OTF2_EvtWriter_MpiSend(events, nullptr, ticks(op.acted_s), receiver, comm, tag, op.message.bytes));
   }
 
   void receive(const engine::TimelineOp& op, RankState& state, const Call& call) {
@@ -228,9 +226,8 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
     OTF2_EvtWriter* const events = archive_->events(rank);
     if (call.kind == EventKind::kCollective && call.collective && call.started) {
       const Otf2Collective& made = *call.collective;
-      check(OTF2_EvtWriter_MpiCollectiveEnd(events, nullptr, ticks(state.now_s), made.op,
-                                            communicators_.ref(call.comm), made.root, made.sent_bytes,
-                                            made.received_bytes));
+      check(OTF2_EvtWriter_MpiCollectiveEnd(events, nullptr, ticks(state.now_s), made.op, communicators_.ref(call.comm),
+                                            made.root, made.sent_bytes, made.received_bytes));
     }
     for (const std::uint32_t request : call.requests) complete(rank, state, request, false);
     if (call.kind == EventKind::kCancel) complete(rank, state, call.request, true);
@@ -248,8 +245,8 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
     if (request.collective) {
       const Otf2Collective& made = *request.collective;
       check(OTF2_EvtWriter_NonBlockingCollectiveComplete(events, nullptr, now, made.op,
-                                                         communicators_.ref(request.comm), made.root,
-                                                         made.sent_bytes, made.received_bytes, request.id));
+                                                         communicators_.ref(request.comm), made.root, made.sent_bytes,
+                                                         made.received_bytes, request.id));
     } else if (cancelled || request.kind == EventKind::kStartRecv) {
       check(OTF2_EvtWriter_MpiRequestCancelled(events, nullptr, now, request.id));
     } else {

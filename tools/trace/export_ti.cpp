@@ -85,11 +85,9 @@ std::string action_of(const Event& event, Rank ranks) {
       return text + " 0";
     }
     case CollectiveOp::kReduceScatter:
-      return event.values.size() == size && sum(0) <= kMaxCount ? "reducescatter" + list(0) + " 0"
-                                                                : std::string();
+      return event.values.size() == size && sum(0) <= kMaxCount ? "reducescatter" + list(0) + " 0" : std::string();
     case CollectiveOp::kAllgatherv:
-      return event.values.size() == size && sum(0) <= kMaxCount ? "allgatherv" + bytes + list(0)
-                                                                : std::string();
+      return event.values.size() == size && sum(0) <= kMaxCount ? "allgatherv" + bytes + list(0) : std::string();
     case CollectiveOp::kAlltoallv: {
       if (event.values.size() != 2 * size || sum(0) > kMaxCount || sum(size) > kMaxCount) return {};
       return "alltoallv " + std::to_string(sum(0)) + list(0) + ' ' + std::to_string(sum(size)) + list(size);
@@ -104,8 +102,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
   TiWriter(Rank ranks, std::string path, double flops_per_second)
       : path_(std::move(path)),
         flops_per_second_(flops_per_second),
-        limit_(
-            std::clamp<std::size_t>(kLinesMemory / static_cast<std::size_t>(ranks), 512, std::size_t{256} << 10)),
+        limit_(std::clamp<std::size_t>(kLinesMemory / static_cast<std::size_t>(ranks), 512, std::size_t{256} << 10)),
         ranks_(static_cast<std::size_t>(ranks)),
         walk_(ranks, 0, *this) {}
 
@@ -130,8 +127,8 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
     if (event.kind == EventKind::kProbe) ++notes_.left_out_probes;
     if (event.kind == EventKind::kIcollective) ++notes_.late_collectives;
     if ((event.flags & kFlagSync) != 0) ++notes_.synchronous_sends;
-    const bool is_buffered = (event.flags & kFlagBuffered) != 0 &&
-                             (event.kind == EventKind::kSend || event.kind == EventKind::kIsend);
+    const bool is_buffered =
+        (event.flags & kFlagBuffered) != 0 && (event.kind == EventKind::kSend || event.kind == EventKind::kIsend);
     const bool is_collective = event.kind == EventKind::kCollective && event.comm == 0;
     if (rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size() && (is_collective || is_buffered)) {
       Special special{walk_.matcher().events_of(rank) + 1, ""};
@@ -241,7 +238,8 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
 
   // --- ops
 
-  Result<void> visit(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message, bool sent) override {
+  Result<void> visit(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message,
+                     bool sent) override {
     const Rank rank = walk_.store().rank_of(index);
     if (walk_.store().is_actor(index)) {
       visit_actor(index, op, message);
@@ -265,8 +263,8 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
     // SimGrid keeps the requests that no wait takes: what is not waited for is written as a send.
     const bool starts = (op.flags & engine::kOpNonblocking) != 0 && !buffered && (message.bytes > 0 || message.sync);
     note(op, message).started = starts;
-    return (starts ? "isend " : "send ") + std::to_string(message.dst) + ' ' +
-           std::to_string(flat_tag(message)) + count_of(message.bytes);
+    return (starts ? "isend " : "send ") + std::to_string(message.dst) + ' ' + std::to_string(flat_tag(message)) +
+           count_of(message.bytes);
   }
   static std::string wait_action(const engine::Message& message) {
     return "wait " + std::to_string(message.src) + ' ' + std::to_string(message.dst) + ' ' +
@@ -376,8 +374,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
 
 }  // namespace
 
-Result<std::unique_ptr<TiExport>> TiExport::make(Rank ranks, const std::string& path,
-                                                 double flops_per_second) {
+Result<std::unique_ptr<TiExport>> TiExport::make(Rank ranks, const std::string& path, double flops_per_second) {
   auto made = std::make_unique<TiWriter>(ranks, path, flops_per_second);
   if (Result<void> started = made->start(); !started) return started.error();
   return std::unique_ptr<TiExport>(std::move(made));

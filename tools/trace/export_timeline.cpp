@@ -31,8 +31,7 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
       metadata("process_sort_index", node, 0, R"("sort_index":)" + std::to_string(node));
     }
     for (engine::ProcessIndex rank = 0; rank < static_cast<engine::ProcessIndex>(ranks_.size()); ++rank) {
-      metadata("thread_name", node_of(static_cast<Rank>(rank)), rank,
-               R"("name":"rank )" + std::to_string(rank) + '"');
+      metadata("thread_name", node_of(static_cast<Rank>(rank)), rank, R"("name":"rank )" + std::to_string(rank) + '"');
     }
     return flush(0);
   }
@@ -54,8 +53,7 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
     predictor_->advance();
     TimelineResult result;
     result.lbf_s = predictor_->predictions().front().lbf_s;
-    if (const Result<void> whole = predictor_->diagnosis(); !whole)
-      result.why_partial = whole.error().message;
+    if (const Result<void> whole = predictor_->diagnosis(); !whole) result.why_partial = whole.error().message;
     text_ += "\n]}\n";
     if (Result<void> done = flush(0); !done) return done.error();
     return result;
@@ -83,19 +81,18 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
   }
   void metadata(const char* name, std::uint32_t node, engine::ProcessIndex row, const std::string& arguments) {
     begin_entry();
-    text_ += R"("ph":"M","name":")" + std::string(name) + R"(","pid":)" + std::to_string(node) +
-             R"(,"tid":)" + std::to_string(row) + R"(,"args":{)" + arguments + "}}";
+    text_ += R"("ph":"M","name":")" + std::string(name) + R"(","pid":)" + std::to_string(node) + R"(,"tid":)" +
+             std::to_string(row) + R"(,"args":{)" + arguments + "}}";
   }
   // Microseconds with three decimals: the format's unit, to the nanosecond.
   void append_us(Seconds time_s) {
     std::array<char, 400> digits;
-    text_.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), time_s * 1e6,
-                                              std::chars_format::fixed, 3)
-                                    .ptr);
+    text_.append(
+        digits.data(),
+        std::to_chars(digits.data(), digits.data() + digits.size(), time_s * 1e6, std::chars_format::fixed, 3).ptr);
   }
   void place(const engine::TimelineOp& op, Seconds time_s) {
-    text_ += R"(,"pid":)" + std::to_string(node_of(op.rank)) + R"(,"tid":)" + std::to_string(op.process) +
-             R"(,"ts":)";
+    text_ += R"(,"pid":)" + std::to_string(node_of(op.rank)) + R"(,"tid":)" + std::to_string(op.process) + R"(,"ts":)";
     append_us(time_s);
   }
 
@@ -108,9 +105,8 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
     text_ += R"(,"dur":)";
     append_us(end_s - begin_s);
     if (op.message_id != 0 && !op.message.internal && begin_s >= op.acted_s) {
-      text_ += R"(,"args":{"from":)" + std::to_string(op.message.src) + R"(,"to":)" +
-               std::to_string(op.message.dst) + R"(,"bytes":)" + std::to_string(op.message.bytes) +
-               R"(,"comm":)" + std::to_string(op.message.comm) +
+      text_ += R"(,"args":{"from":)" + std::to_string(op.message.src) + R"(,"to":)" + std::to_string(op.message.dst) +
+               R"(,"bytes":)" + std::to_string(op.message.bytes) + R"(,"comm":)" + std::to_string(op.message.comm) +
                (op.message.collective ? R"(,"engine::collective":)" : R"(,"tag":)") + std::to_string(op.message.tag) +
                '}';
     }
@@ -151,8 +147,7 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
     const bool has_arrow =
         !internal && op.message_id != 0 && (op.kind == engine::OpKind::kSend || op.kind == engine::OpKind::kRecv);
     if (!(op.actor && internal)) {
-      slice(op, name, op.kind == engine::OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s,
-            has_arrow);
+      slice(op, name, op.kind == engine::OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s, has_arrow);
     }
     slice(op, name, "protocol", op.waited_s, op.end_s);
     if (!has_arrow) return;

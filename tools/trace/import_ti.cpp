@@ -50,8 +50,7 @@ class RankActions {
 
 class Reader final : public TiTrace {
  public:
-  Reader(std::string path, double flops_per_second)
-      : path_(std::move(path)), flops_per_second_(flops_per_second) {}
+  Reader(std::string path, double flops_per_second) : path_(std::move(path)), flops_per_second_(flops_per_second) {}
 
   Result<void> index() {
     std::ifstream in(path_, std::ios::binary);
@@ -70,8 +69,7 @@ class Reader final : public TiTrace {
         if (!found) return found.error();
         files_.push_back({*found, 0, {}, false});
         listed = number;
-        if (files_.size() > static_cast<std::size_t>(kMaxRanks))
-          return ti::error_at(path_, number, "too many files");
+        if (files_.size() > static_cast<std::size_t>(kMaxRanks)) return ti::error_at(path_, number, "too many files");
         continue;
       }
       if (!files_.empty()) return ti::error_at(path_, number, "a list of files has one name a line");
@@ -99,8 +97,9 @@ class Reader final : public TiTrace {
     for (const std::string& list : lists_) {
       std::error_code ignored;
       if (!std::filesystem::equivalent(list, only, ignored)) continue;
-      return ti::error_at(path_, listed, only + (list == path_ ? " is this list itself" : " is a list that leads here") +
-                                      ": a list names files with actions");
+      return ti::error_at(path_, listed,
+                          only + (list == path_ ? " is this list itself" : " is a list that leads here") +
+                              ": a list names files with actions");
     }
     path_ = only;
     Result<void> again = index();
@@ -146,8 +145,7 @@ class Reader final : public TiTrace {
     const auto note = [&notes](std::uint64_t count, const std::string& what) {
       if (count > 0) notes.push_back(std::to_string(count) + " " + what);
     };
-    note(tests_,
-         "test actions are polls that found nothing: their requests complete in the next wait or waitall");
+    note(tests_, "test actions are polls that found nothing: their requests complete in the next wait or waitall");
     note(never_waited_, "requests that no action waits for are completed at the end of their rank");
     note(without_finalize_, "ranks have no finalize: they end after their last action");
     note(ignored_, "actions without a meaning for a replay (location, comm_size, ...) are left out");
@@ -199,8 +197,7 @@ class Reader final : public TiTrace {
       if (std::filesystem::is_regular_file(candidate, ignored)) return candidate.string();
     }
     return ti::error_at(
-        path_, line,
-        name + ": no such file, neither from here nor beside the list (and an action is RANK ACTION ...)");
+        path_, line, name + ": no such file, neither from here nor beside the list (and an action is RANK ACTION ...)");
   }
 
   Result<void> count_bytes() {
@@ -318,11 +315,12 @@ class Reader final : public TiTrace {
       const double flops = p.flops(2);
       return p.result() ? add_time(rank, seconds_of(flops)) : p.result();
     }
-    if (action == "send" || action == "isend" || action == "Ssend" || action == "ISsend" ||
-        action == "bsend" || action == "ibsend") {
+    if (action == "send" || action == "isend" || action == "Ssend" || action == "ISsend" || action == "bsend" ||
+        action == "ibsend") {
       return send(rank, action, words, p);
     }
-    if (action == "recv" || action == "irecv") return receive(rank, action == "irecv" ? EventKind::kStartRecv : EventKind::kRecv, words, p);
+    if (action == "recv" || action == "irecv")
+      return receive(rank, action == "irecv" ? EventKind::kStartRecv : EventKind::kRecv, words, p);
     if (action == "wait" || action == "test") {
       if (Result<void> ok = ti::check(words, 3, "wait SOURCE DESTINATION TAG"); !ok) return ok;
       const RankActions::Key key{p.rank(2, "source"), p.rank(3, "destination"), p.tag(4)};
@@ -358,8 +356,7 @@ class Reader final : public TiTrace {
     }
     if (action == "finalize") return exit(rank);
     if (action == "location" || action == "comm_size" || action == "comm_split" || action == "comm_dup" ||
-        action == "testany" || action == "testall" || action == "testsome" || action == "iprobe" ||
-        action == "probe") {
+        action == "testany" || action == "testall" || action == "testsome" || action == "iprobe" || action == "probe") {
       ++ignored_;
       return {};
     }

@@ -17,13 +17,13 @@
 #include "tools/support/command_line.h"
 #include "tools/support/environment.h"
 #include "tools/support/message.h"
+#include "tools/support/progress.h"
 #include "tools/trace/event_text.h"
 #include "tools/trace/import_ti.h"
-#include "tools/support/progress.h"
-#include "tools/whatif/target_options.h"
 #include "tools/trace/trace_export.h"
 #include "tools/trace/trace_info.h"
 #include "tools/trace/trace_output.h"
+#include "tools/whatif/target_options.h"
 #include "tools/whatif/whatif_trace.h"
 
 namespace lbf::tools {
@@ -85,8 +85,7 @@ class TraceSink {
                                                  const std::vector<std::uint32_t>& node_of_rank = {},
                                                  const std::set<std::string>& switched_off = {}) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
-      return invalid_input(
-          "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
+      return invalid_input("a stored trace is not for a terminal: name a file with -o FILE, or --to text");
     }
     Result<std::unique_ptr<TraceOutput>> output = TraceOutput::open(path);
     if (!output) return output.error();
@@ -136,8 +135,7 @@ Result<std::string> info(const Options& options) {
   Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(options.trace, options.server);
   if (!trace) return trace.error();
   TraceInfoCount count((*trace)->ranks());
-  Result<void> done =
-      read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
+  Result<void> done = read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
   if (!done) return done.error();
   const TraceForm form = form_of(options.trace);
   const TraceSource source{options.trace, form.name, form.bytes, (*trace)->library(), (*trace)->node_of_rank()};
@@ -151,7 +149,7 @@ Result<void> dump(const Options& options) {
   for (Rank rank : options.ranks) {
     if (rank >= (*trace)->ranks()) {
       return invalid_input("--rank " + std::to_string(rank) + ": the trace has ranks 0 to " +
-                                std::to_string((*trace)->ranks() - 1));
+                           std::to_string((*trace)->ranks() - 1));
     }
     wanted[static_cast<std::size_t>(rank)] = true;
   }
@@ -194,9 +192,8 @@ Result<void> import_trace(const Options& options) {
   if (!sink) return sink.error();
   {
     Progress progress("lbf-trace", "imported");
-    Result<void> done =
-        (*trace)->read([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
-                       [&progress](double share) { progress.show(share); });
+    Result<void> done = (*trace)->read([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
+                                       [&progress](double share) { progress.show(share); });
     if (!done) return done;
   }
   if (Result<void> done = (*sink)->finish(); !done) return done;
@@ -219,17 +216,15 @@ Result<void> synth(const Options& options) {
   if (!sink) return sink.error();
   {
     Progress progress("lbf-trace", "made");
-    const double all =
-        static_cast<double>(synth_events_per_iteration(options.pattern, options.synth_ranks)) *
-        static_cast<double>(options.iterations);
+    const double all = static_cast<double>(synth_events_per_iteration(options.pattern, options.synth_ranks)) *
+                       static_cast<double>(options.iterations);
     std::uint64_t events = 0;
-    Result<void> done = synthesize(options.pattern, options.synth_ranks, options.iterations,
-                                        [&](Rank rank, const Event& event) {
-                                          constexpr std::uint64_t kEventsPerTick = 1 << 16;
-                                          if (++events % kEventsPerTick == 0)
-                                            progress.show(static_cast<double>(events) / all);
-                                          return (*sink)->add(rank, event);
-                                        });
+    Result<void> done =
+        synthesize(options.pattern, options.synth_ranks, options.iterations, [&](Rank rank, const Event& event) {
+          constexpr std::uint64_t kEventsPerTick = 1 << 16;
+          if (++events % kEventsPerTick == 0) progress.show(static_cast<double>(events) / all);
+          return (*sink)->add(rank, event);
+        });
     if (!done) return done;
   }
   return (*sink)->finish();
@@ -242,8 +237,7 @@ constexpr const char* kTraceHelp =
 
 void add_trace(CLI::App& command, Options& options) {
   command.add_option("TRACE", options.trace, kTraceHelp)->required();
-  command
-      .add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
+  command.add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
       ->check([](const std::string& server) {
         const auto client = HttpClient::make(server);
         return client ? std::string() : client.error().message;
@@ -263,25 +257,21 @@ void add_flops(CLI::App& command, double& flops_per_second, const char* help) {
 std::string check_export(const CLI::App& command, const TraceExportOptions& options) {
   if (options.output == "-" && options.format == "ti")
     return "--format ti writes a list and a folder of files: name the list with -o FILE";
-  if (options.output == "-" && options.format == "otf2")
-    return "--format otf2 makes a folder: name it with -o DIR";
+  if (options.output == "-" && options.format == "otf2") return "--format otf2 makes a folder: name it with -o DIR";
   return exports_a_prediction(options.format) ? check_target_options(command, options.target) : "";
 }
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app{"Looks into recorded programs, converts them, and carries them from and to other tools.",
-               "lbf-trace"};
+  CLI::App app{"Looks into recorded programs, converts them, and carries them from and to other tools.", "lbf-trace"};
   app.set_version_flag("--version", std::string("lbf-trace ") + LBF_VERSION);
   app.require_subcommand(1);
 
-  CLI::App* info_command =
-      app.add_subcommand("info", "what is in a trace: ranks, events, messages, calls, durations");
+  CLI::App* info_command = app.add_subcommand("info", "what is in a trace: ranks, events, messages, calls, durations");
   add_trace(*info_command, options);
   info_command->add_flag("--json", options.json, "print JSON");
 
-  CLI::App* dump_command =
-      app.add_subcommand("dump", "every event in one line, with all that is known of it");
+  CLI::App* dump_command = app.add_subcommand("dump", "every event in one line, with all that is known of it");
   add_trace(*dump_command, options);
   add_output(*dump_command, options.output, "file to write (default standard output)");
   dump_command->add_option("--rank", options.ranks, "of these ranks only, as in 0,3")
@@ -297,16 +287,13 @@ int run(int argc, char** argv) {
 
   CLI::App* import_command = app.add_subcommand("import", "a trace of another tool -> a trace of lbf");
   import_command
-      ->add_option("FILE", options.trace,
-                   "the list of the ranks' files, or one file with the actions of all ranks")
+      ->add_option("FILE", options.trace, "the list of the ranks' files, or one file with the actions of all ranks")
       ->required();
-  import_command
-      ->add_option("--format", options.import_format, "ti: SimGrid's time-independent trace (default)")
+  import_command->add_option("--format", options.import_format, "ti: SimGrid's time-independent trace (default)")
       ->check(CLI::IsMember({"ti"}));
   add_output(*import_command, options.output, "file to write (default standard output)");
   add_form(*import_command, options, "text or stored (default stored)");
-  add_flops(*import_command, options.flops_per_second,
-            "flops of a compute action that take one second (default 1e9)");
+  add_flops(*import_command, options.flops_per_second, "flops of a compute action that take one second (default 1e9)");
 
   CLI::App* export_command = app.add_subcommand("export", "a trace of lbf -> a trace of another tool");
   add_trace(*export_command, options);

@@ -41,8 +41,7 @@ Result<void> OpWalk::finish() {
 Result<void> OpWalk::advance() {
   events_in_round_ = 0;
   processes_.resize(store_.processes());
-  if (slots_.size() < store_.message_slots())
-    slots_.resize(std::max(store_.message_slots(), 2 * slots_.size()));
+  if (slots_.size() < store_.message_slots()) slots_.resize(std::max(store_.message_slots(), 2 * slots_.size()));
   for (engine::ProcessIndex process : store_.touched()) {
     if (!processes_[process].waits) ready_.push_back(process);
   }

@@ -24,7 +24,8 @@ class OpWalk {
     virtual ~Visitor() = default;
     // `message`: nullptr, or what the op names. `sent` is false for a receive or a probe whose message was
     // never sent (a partial trace). REQUIRES of the visitor: it keeps no reference.
-    virtual Result<void> visit(engine::ProcessIndex process, const engine::Op& op, const engine::Message* message, bool sent) = 0;
+    virtual Result<void> visit(engine::ProcessIndex process, const engine::Op& op, const engine::Message* message,
+                               bool sent) = 0;
   };
 
   // Messages above `eager_up_to` bytes say when their receive is posted and when their send's buffer is free.

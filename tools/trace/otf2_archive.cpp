@@ -17,15 +17,14 @@ constexpr std::uint64_t kTicksPerSecond = 1'000'000'000;
 constexpr OTF2_GroupRef kLocations = 0;  // the group that all others count their members in
 constexpr std::size_t kOtherFiles = 64;
 
-OTF2_FlushType flush_when_full(void* /*user*/, OTF2_FileType /*type*/, OTF2_LocationRef /*location*/,
-                               void* /*caller*/, bool /*last*/) {
+OTF2_FlushType flush_when_full(void* /*user*/, OTF2_FileType /*type*/, OTF2_LocationRef /*location*/, void* /*caller*/,
+                               bool /*last*/) {
   return OTF2_FLUSH;
 }
 
 // The library would print each error to stderr; they are kept and told by status().
-OTF2_ErrorCode keep_quiet(void* /*user*/, const char* /*file*/, std::uint64_t /*line*/,
-                          const char* /*function*/, OTF2_ErrorCode code, const char* /*format*/,
-                          std::va_list /*arguments*/) {
+OTF2_ErrorCode keep_quiet(void* /*user*/, const char* /*file*/, std::uint64_t /*line*/, const char* /*function*/,
+                          OTF2_ErrorCode code, const char* /*format*/, std::va_list /*arguments*/) {
   return code;
 }
 
@@ -80,9 +79,8 @@ Result<void> Otf2Archive::open() {
   }
   temporary_ = beside;
   OTF2_Error_RegisterCallback(keep_quiet, nullptr);
-  archive_ =
-      OTF2_Archive_Open(temporary_.c_str(), kAnchor, OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN,
-                        OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
+  archive_ = OTF2_Archive_Open(temporary_.c_str(), kAnchor, OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_MIN,
+                               OTF2_CHUNK_SIZE_DEFINITIONS_DEFAULT, OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
   if (archive_ == nullptr) return Error{ErrorCode::kIo, folder_ + ": OTF2 cannot make an archive there"};
   static constexpr OTF2_FlushCallbacks kFlush{flush_when_full, nullptr};
   check(OTF2_Archive_SetFlushCallbacks(archive_, &kFlush, nullptr));
@@ -110,8 +108,8 @@ void Otf2Archive::check(OTF2_ErrorCode code) {
 
 Result<void> Otf2Archive::status() const {
   if (failed_ == OTF2_SUCCESS) return {};
-  return Error{ErrorCode::kIo, folder_ + ": cannot be written: " + OTF2_Error_GetDescription(failed_) +
-                                   "; is the disk full?"};
+  return Error{ErrorCode::kIo,
+               folder_ + ": cannot be written: " + OTF2_Error_GetDescription(failed_) + "; is the disk full?"};
 }
 
 OTF2_StringRef Otf2Archive::string(std::string_view text) {
@@ -132,8 +130,7 @@ OTF2_GroupRef Otf2Archive::group(std::span<const std::uint64_t> members) {
   return groups_.try_emplace({members.begin(), members.end()}, next).first->second;
 }
 
-OTF2_CommRef Otf2Archive::communicator(std::span<const std::uint64_t> local,
-                                       std::span<const std::uint64_t> remote) {
+OTF2_CommRef Otf2Archive::communicator(std::span<const std::uint64_t> local, std::span<const std::uint64_t> remote) {
   const OTF2_GroupRef mine = group(local);
   communicators_.push_back({mine, remote.empty() ? OTF2_UNDEFINED_GROUP : group(remote)});
   return static_cast<OTF2_CommRef>(communicators_.size() - 1);
@@ -168,8 +165,7 @@ Result<void> Otf2Archive::close(const Run& run) {
 void Otf2Archive::write_definitions(const Run& run, std::span<const std::uint64_t> events_of_rank) {
   OTF2_GlobalDefWriter* writer = OTF2_Archive_GetGlobalDefWriter(archive_);
   if (writer == nullptr) return check(OTF2_ERROR_FILE_CAN_NOT_OPEN);
-  check(OTF2_GlobalDefWriter_WriteClockProperties(writer, kTicksPerSecond, 0, run.length_ns,
-                                                  OTF2_UNDEFINED_TIMESTAMP));
+  check(OTF2_GlobalDefWriter_WriteClockProperties(writer, kTicksPerSecond, 0, run.length_ns, OTF2_UNDEFINED_TIMESTAMP));
   const OTF2_StringRef mpi = string("MPI");
   // Every string is there before the records that name it.
   string("machine");
@@ -182,9 +178,9 @@ void Otf2Archive::write_definitions(const Run& run, std::span<const std::uint64_
   write_system_tree(writer, run, events_of_rank);
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     const Region& region = regions_[i];
-    check(OTF2_GlobalDefWriter_WriteRegion(writer, static_cast<OTF2_RegionRef>(i), region.name, region.name,
-                                           string(""), region.role, region.paradigm, OTF2_REGION_FLAG_NONE,
-                                           OTF2_UNDEFINED_STRING, 0, 0));
+    check(OTF2_GlobalDefWriter_WriteRegion(writer, static_cast<OTF2_RegionRef>(i), region.name, region.name, string(""),
+                                           region.role, region.paradigm, OTF2_REGION_FLAG_NONE, OTF2_UNDEFINED_STRING,
+                                           0, 0));
   }
   write_communicators(writer);
   check(OTF2_Archive_CloseGlobalDefWriter(archive_, writer));
@@ -203,16 +199,15 @@ void Otf2Archive::write_system_tree(OTF2_GlobalDefWriter* writer, const Run& run
     const auto group = static_cast<OTF2_LocationGroupRef>(rank);
     check(OTF2_GlobalDefWriter_WriteLocationGroup(writer, group, name, OTF2_LOCATION_GROUP_TYPE_PROCESS,
                                                   run.node_of_rank[rank] + 1, OTF2_UNDEFINED_LOCATION_GROUP));
-    check(OTF2_GlobalDefWriter_WriteLocation(writer, rank, name, OTF2_LOCATION_TYPE_CPU_THREAD,
-                                             events_of_rank[rank], group));
+    check(OTF2_GlobalDefWriter_WriteLocation(writer, rank, name, OTF2_LOCATION_TYPE_CPU_THREAD, events_of_rank[rank],
+                                             group));
   }
 }
 
 void Otf2Archive::write_communicators(OTF2_GlobalDefWriter* writer) {
   const auto write = [&](OTF2_GroupRef ref, OTF2_GroupType type, const std::vector<std::uint64_t>& members) {
-    check(OTF2_GlobalDefWriter_WriteGroup(writer, ref, string(""), type, OTF2_PARADIGM_MPI,
-                                          OTF2_GROUP_FLAG_NONE, static_cast<std::uint32_t>(members.size()),
-                                          members.data()));
+    check(OTF2_GlobalDefWriter_WriteGroup(writer, ref, string(""), type, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
+                                          static_cast<std::uint32_t>(members.size()), members.data()));
   };
   write(kLocations, OTF2_GROUP_TYPE_COMM_LOCATIONS, all_of(writers_.size()));
   for (const auto& [members, ref] : groups_) write(ref, OTF2_GROUP_TYPE_COMM_GROUP, members);
@@ -221,8 +216,7 @@ void Otf2Archive::write_communicators(OTF2_GlobalDefWriter* writer) {
     const CommunicatorDefinition& made = communicators_[i];
     const OTF2_StringRef name = string(ref == kWorld ? "MPI_COMM_WORLD" : "");
     check(made.remote_group == OTF2_UNDEFINED_GROUP
-              ? OTF2_GlobalDefWriter_WriteComm(writer, ref, name, made.group, OTF2_UNDEFINED_COMM,
-                                               OTF2_COMM_FLAG_NONE)
+              ? OTF2_GlobalDefWriter_WriteComm(writer, ref, name, made.group, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE)
               : OTF2_GlobalDefWriter_WriteInterComm(writer, ref, name, made.group, made.remote_group, kWorld,
                                                     OTF2_COMM_FLAG_NONE));
   }

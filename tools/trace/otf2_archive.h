@@ -67,8 +67,7 @@ class Otf2Archive {
   OTF2_StringRef string(std::string_view text);
   OTF2_GroupRef group(std::span<const std::uint64_t> members);
   void write_definitions(const Run& run, std::span<const std::uint64_t> events_of_rank);
-  void write_system_tree(OTF2_GlobalDefWriter* writer, const Run& run,
-                         std::span<const std::uint64_t> events_of_rank);
+  void write_system_tree(OTF2_GlobalDefWriter* writer, const Run& run, std::span<const std::uint64_t> events_of_rank);
   void write_communicators(OTF2_GlobalDefWriter* writer);
 
   std::string folder_;

@@ -143,8 +143,7 @@ void Otf2Communicators::define(const Event& event) {
   WrittenCommunicator& made = communicators_[event.comm];
   if (made.members != nullptr) return;
   const std::span<const std::uint64_t> all = event.values.subspan(2);
-  const std::size_t local =
-      event.values[1] > 0 && event.values[1] < all.size() ? event.values[1] : all.size();
+  const std::size_t local = event.values[1] > 0 && event.values[1] < all.size() ? event.values[1] : all.size();
   const bool is_inter = local < all.size();
   made.ref = archive_.communicator(all.first(local), all.subspan(local));
   std::shared_ptr<const Members>& members = known_[{event.values.begin() + 1, event.values.end()}];
@@ -154,11 +153,9 @@ void Otf2Communicators::define(const Event& event) {
       const bool is_local = i < local;
       const std::size_t peers = is_inter == is_local ? all.size() - local : local;
       list.push_back(
-          {all[i],
-           {static_cast<std::uint32_t>(is_local ? i : i - local), static_cast<std::uint32_t>(peers)}});
+          {all[i], {static_cast<std::uint32_t>(is_local ? i : i - local), static_cast<std::uint32_t>(peers)}});
     }
-    std::sort(list.begin(), list.end(),
-              [](const Member& a, const Member& b) { return a.world_rank < b.world_rank; });
+    std::sort(list.begin(), list.end(), [](const Member& a, const Member& b) { return a.world_rank < b.world_rank; });
     members = std::make_shared<const Members>(std::move(list));
   }
   made.members = members;

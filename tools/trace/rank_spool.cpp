@@ -96,8 +96,7 @@ Result<void> RankSpool::read(Rank rank, const std::function<Result<void>(std::st
   std::string text;
   for (std::uint64_t link = part.first; link != 0;) {
     ChunkHeader header{};
-    if (!read_all(fd_.get(), reinterpret_cast<char*>(&header), sizeof(header), link - 1))
-      return spool_error("read");
+    if (!read_all(fd_.get(), reinterpret_cast<char*>(&header), sizeof(header), link - 1)) return spool_error("read");
     text.resize(static_cast<std::size_t>(header.bytes));
     if (!read_all(fd_.get(), text.data(), text.size(), link - 1 + sizeof(header))) return spool_error("read");
     if (Result<void> done = sink(text); !done) return done;

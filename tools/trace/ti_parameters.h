@@ -46,8 +46,8 @@ bool parse(std::string_view text, Number& value) {
 
 inline Result<void> check(const TiWords& words, std::size_t required, const char* form) {
   if (words.size() >= required + 2) return {};
-  return invalid_input(std::string(words[1]) + " needs at least " + std::to_string(required) +
-                       " parameters: RANK " + form);
+  return invalid_input(std::string(words[1]) + " needs at least " + std::to_string(required) + " parameters: RANK " +
+                       form);
 }
 
 // What the parameters of one action say; the first one that cannot be is kept.
@@ -67,8 +67,7 @@ class TiParameters {
       return 0;
     }
     if (value >= ranks_) {
-      fail_with(std::string(what) + " " + std::string(words_[i]) + ": there are " +
-                std::to_string(ranks_) + " ranks");
+      fail_with(std::string(what) + " " + std::string(words_[i]) + ": there are " + std::to_string(ranks_) + " ranks");
       return 0;
     }
     return static_cast<Rank>(value);

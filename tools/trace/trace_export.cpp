@@ -3,10 +3,10 @@
 #include <memory>
 #include <utility>
 
+#include "tools/support/progress.h"
 #include "tools/trace/export_goal.h"
 #include "tools/trace/export_otf2.h"
 #include "tools/trace/export_timeline.h"
-#include "tools/support/progress.h"
 #include "tools/trace/trace_output.h"
 
 namespace lbf::tools {
@@ -30,11 +30,9 @@ Warnings warnings_of(const ExportNotes& notes) {
   };
   note(notes.synchronous_sends, "synchronous sends are written as ordinary ones: the format has no others");
   note(notes.left_out_probes, "probes are left out: the format has none");
-  note(notes.late_collectives,
-       "non-blocking collectives happen where they are waited for: the format has none");
+  note(notes.late_collectives, "non-blocking collectives happen where they are waited for: the format has none");
   note(notes.unmodelled_calls, "calls without a model are written as the time that they took");
-  note(notes.approximated_collectives,
-       "collective calls are written with the closest algorithm, not the real one");
+  note(notes.approximated_collectives, "collective calls are written with the closest algorithm, not the real one");
   note(notes.never_sent, "receives are left out: nobody sends their messages");
   if (!notes.why_partial.empty()) warnings.push_back("the trace is partial: " + notes.why_partial);
   return warnings;
@@ -45,8 +43,7 @@ Result<engine::Target> only_target(const TraceExportOptions& options, Rank ranks
   if (!targets) return targets.error();
   if (targets->size() != 1) {
     return invalid_input((options.format == "otf2" ? "an OTF2 archive" : "a timeline") +
-                         std::string(" shows one target, these options name ") +
-                         std::to_string(targets->size()) +
+                         std::string(" shows one target, these options name ") + std::to_string(targets->size()) +
                          ": give one of --nodes, --placement and --network each");
   }
   return std::move(targets->front());
@@ -61,9 +58,9 @@ Result<Warnings> export_prediction(const TraceExportOptions& options, WhatIfTrac
     if (!opened) return opened.error();
     output = std::move(*opened);
   }
-  Result<std::unique_ptr<TimelineExport>> timeline =
-      output != nullptr ? TimelineExport::make(trace.ranks(), *target, *output)
-                        : make_otf2_export(trace.ranks(), *target, options.output);
+  Result<std::unique_ptr<TimelineExport>> timeline = output != nullptr
+                                                         ? TimelineExport::make(trace.ranks(), *target, *output)
+                                                         : make_otf2_export(trace.ranks(), *target, options.output);
   if (!timeline) return timeline.error();
   if (Result<void> fed = feed(trace, "replayed", **timeline); !fed) return fed.error();
   const Result<TimelineResult> result = (*timeline)->finish();
@@ -89,8 +86,7 @@ Result<Warnings> export_goal(const TraceExportOptions& options, WhatIfTrace& tra
 }
 
 Result<Warnings> export_ti(const TraceExportOptions& options, WhatIfTrace& trace) {
-  Result<std::unique_ptr<TiExport>> ti =
-      TiExport::make(trace.ranks(), options.output, options.flops_per_second);
+  Result<std::unique_ptr<TiExport>> ti = TiExport::make(trace.ranks(), options.output, options.flops_per_second);
   if (!ti) return ti.error();
   if (Result<void> fed = feed(trace, "exported", **ti); !fed) return fed.error();
   const Result<ExportNotes> notes = (*ti)->finish();

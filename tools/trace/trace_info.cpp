@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "report/text.h"
 #include "event/unseen_time.h"
+#include "report/text.h"
 #include "tools/trace/event_text.h"
 
 namespace lbf::tools {
@@ -55,8 +55,8 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   }
   if (event.kind == EventKind::kStartRecv || event.kind == EventKind::kRecv) {
     ++receives_;
-    const bool wildcard = (event.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0 ||
-                          event.peer == kAnyRank || event.tag == kAnyTag;
+    const bool wildcard =
+        (event.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0 || event.peer == kAnyRank || event.tag == kAnyTag;
     wildcard_receives_ += wildcard ? 1 : 0;
   }
   collectives_ += is_collective ? 1 : 0;
@@ -75,8 +75,7 @@ TraceInfoCount::Durations TraceInfoCount::durations() const {
   std::vector<Seconds> sorted = duration_s_;
   std::sort(sorted.begin(), sorted.end());
   const std::size_t n = sorted.size();
-  return {sorted.front(), n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2,
-          sorted.back()};
+  return {sorted.front(), n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2, sorted.back()};
 }
 
 std::string TraceInfoCount::table(const TraceSource& source) const {
@@ -92,22 +91,19 @@ std::string TraceInfoCount::table(const TraceSource& source) const {
   if (!source.node_of_rank.empty()) {
     std::map<std::uint32_t, std::uint64_t> ranks_of_node;
     for (const std::uint32_t node : source.node_of_rank) ++ranks_of_node[node];
-    const auto [least, most] =
-        std::minmax_element(ranks_of_node.begin(), ranks_of_node.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto [least, most] = std::minmax_element(ranks_of_node.begin(), ranks_of_node.end(),
+                                                   [](const auto& a, const auto& b) { return a.second < b.second; });
     append_format(text, "\nRan on           %zu node%s with %" PRIu64, ranks_of_node.size(),
                   ranks_of_node.size() == 1 ? "" : "s", least->second);
     if (most->second != least->second) append_format(text, " to %" PRIu64, most->second);
     append_format(text, " rank%s each", most->second == 1 ? "" : "s");
   }
-  if (!library.empty())
-    text += "\nMPI library      " + report::printable(library.substr(0, library.find('\n')));
+  if (!library.empty()) text += "\nMPI library      " + report::printable(library.substr(0, library.find('\n')));
   append_format(text, "\nEvents           %" PRIu64 "\n", events_);
   if (lost_events_ > 0) append_format(text, "Lost events      %" PRIu64 "\n", lost_events_);
   append_format(text, "Bytes            %" PRIu64 ", %.2f per event\n", bytes_stored,
                 events_ > 0 ? static_cast<double>(bytes_stored) / static_cast<double>(events_) : 0.0);
-  append_format(text, "Messages         %" PRIu64 " point-to-point, %" PRIu64 " bytes\n", messages_,
-                message_bytes_);
+  append_format(text, "Messages         %" PRIu64 " point-to-point, %" PRIu64 " bytes\n", messages_, message_bytes_);
   append_format(text, "Receives         %" PRIu64 ", %.1f %% of them with a wildcard\n", receives_,
                 percent(static_cast<double>(wildcard_receives_), static_cast<double>(receives_)));
   append_format(text, "Collectives      %" PRIu64 " calls\n", collectives_);
@@ -115,25 +111,25 @@ std::string TraceInfoCount::table(const TraceSource& source) const {
   if (unmodelled_calls_ > 0) append_format(text, "Unmodelled       %" PRIu64 " calls\n", unmodelled_calls_);
   append_format(text, "Communicators    %zu beside MPI_COMM_WORLD", communicators_.size());
   if (!communicators_.empty()) {
-    const auto [least, most] =
-        std::minmax_element(communicators_.begin(), communicators_.end(),
-                            [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto [least, most] = std::minmax_element(communicators_.begin(), communicators_.end(),
+                                                   [](const auto& a, const auto& b) { return a.second < b.second; });
     append_format(text, ", of %" PRIu64 " to %" PRIu64 " ranks", least->second, most->second);
   }
   append_format(text, "\nDuration         %.6f s (rank: min %.6f, median %.6f, max %.6f)\n", duration.max_s,
                 duration.min_s, duration.median_s, duration.max_s);
   const double all_s = process_s_ + call_s_ + off_s_ + unseen_s_;
-  append_format(text, "Time             %.1f %% process, %.1f %% MPI, %.1f %% blocked", percent(process_s_, all_s), percent(call_s_, all_s),
-                percent(off_s_, all_s));
-  if (unseen_s_ > 0) append_format(text, ", %.1f %% in no call (preempted, polling, not captured)", percent(unseen_s_, all_s));
+  append_format(text, "Time             %.1f %% process, %.1f %% MPI, %.1f %% blocked", percent(process_s_, all_s),
+                percent(call_s_, all_s), percent(off_s_, all_s));
+  if (unseen_s_ > 0)
+    append_format(text, ", %.1f %% in no call (preempted, polling, not captured)", percent(unseen_s_, all_s));
   text += "\n\n";
   append_format(text, "%-28s %14s %18s %14s %14s\n", "Call", "Count", "Bytes", "InCall(s)", "Before(s)");
   std::vector<std::pair<std::string, Calls>> calls(calls_.begin(), calls_.end());
   std::stable_sort(calls.begin(), calls.end(),
                    [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
   for (const auto& [call, counted] : calls) {
-    append_format(text, "%-28s %14" PRIu64 " %18" PRIu64 " %14.6f %14.6f\n", call.c_str(), counted.count,
-                  counted.bytes, counted.call_s, counted.process_s);
+    append_format(text, "%-28s %14" PRIu64 " %18" PRIu64 " %14.6f %14.6f\n", call.c_str(), counted.count, counted.bytes,
+                  counted.call_s, counted.process_s);
   }
   return text;
 }

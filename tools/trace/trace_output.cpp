@@ -29,8 +29,7 @@ Result<std::unique_ptr<TraceOutput>> TraceOutput::open(const std::string& path) 
     name = output->temporary_;
   }
   output->buffer_.resize(std::size_t{1} << 20);
-  output->file_.rdbuf()->pubsetbuf(output->buffer_.data(),
-                                   static_cast<std::streamsize>(output->buffer_.size()));
+  output->file_.rdbuf()->pubsetbuf(output->buffer_.data(), static_cast<std::streamsize>(output->buffer_.size()));
   errno = 0;
   output->file_.open(name, std::ios::binary | std::ios::trunc);
   if (!output->file_) {

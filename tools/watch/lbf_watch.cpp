@@ -110,8 +110,7 @@ struct Options {
 int watch(const Options& options) {
   auto jobs = report::parse_jobs(options.job);
   if (!jobs) return fail(jobs.error(), kExitUsage);
-  if (jobs->size() != 1)
-    return fail(invalid_input("-j takes one job or step, for example 123.0"), kExitUsage);
+  if (jobs->size() != 1) return fail(invalid_input("-j takes one job or step, for example 123.0"), kExitUsage);
   Selection selection;
   selection.jobs = std::move(*jobs);
   HttpClientOptions http;
@@ -170,17 +169,16 @@ int watch(const Options& options) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app("Follows a running job step: progress, rates, predictions so far. Ends with the step.",
-               "lbf-watch");
+  CLI::App app("Follows a running job step: progress, rates, predictions so far. Ends with the step.", "lbf-watch");
   app.add_option("-j,--job", options.job, "JOB[_TASK|+OFFSET][.STEP]: of several steps the one that runs")
       ->type_name("JOB");
   app.add_option("-n,--interval", options.interval_s, "seconds between two looks (default 2)")
       ->check(CLI::Range(0.1, 3600.0))
       ->type_name("SECONDS");
   app.add_flag("--once", options.once, "one look, and end");
-  app.add_option("--server", options.server,
-                 std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") +
-                     kDefaultServer + ")")
+  app.add_option(
+         "--server", options.server,
+         std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") + kDefaultServer + ")")
       ->type_name("SERVER");
   app.add_flag("-V,--version", options.version, "print the version");
   try {
@@ -188,12 +186,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     return put(app.help()) ? 0 : kExitFailure;
   } catch (const CLI::ParseError& error) {
-    return fail(invalid_input(std::string(error.what()) + "; lbf-watch --help lists the options"),
-                kExitUsage);
+    return fail(invalid_input(std::string(error.what()) + "; lbf-watch --help lists the options"), kExitUsage);
   }
   if (options.version) return put(std::string("lbf-watch ") + LBF_VERSION + '\n') ? 0 : kExitFailure;
-  if (options.job.empty())
-    return fail(invalid_input("-j JOB[.STEP] is needed: which job to follow"), kExitUsage);
+  if (options.job.empty()) return fail(invalid_input("-j JOB[.STEP] is needed: which job to follow"), kExitUsage);
   struct sigaction action {};
   action.sa_handler = [](int) { stopped = 1; };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) (void)::sigaction(signal, &action, nullptr);

@@ -56,8 +56,7 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember(mpi_libraries));
   app.add_option("--server", line.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
   CLI::Option* const json = app.add_flag("--json", line.json, "print JSON");
-  app.add_option("--html", line.html,
-                 "write a page that needs nothing else into this file; - is standard output")
+  app.add_option("--html", line.html, "write a page that needs nothing else into this file; - is standard output")
       ->excludes(json);
 }
 
@@ -71,8 +70,7 @@ std::string check(const CLI::App& app, CommandLine& line) {
     if (const std::string wrong = check_target_options(app, line.targets); !wrong.empty()) return wrong;
   }
   if (app.count("--server") > 0) {
-    if (const auto client = HttpClient::make(line.server); !client)
-      return "--server " + client.error().message;
+    if (const auto client = HttpClient::make(line.server); !client) return "--server " + client.error().message;
   }
   return {};
 }
@@ -92,18 +90,15 @@ void warn_of_stuck_targets(const WhatIfResult& result) {
 Result<ProcedureQuestion> ask_about_procedures(const ProcedureOptions& options, WhatIfTrace& trace) {
   Result<std::vector<std::string>> known = trace.procedures(WhatIfTrace::Samples::kStandIn);
   if (!known) return known.error();
-  Result<ProcedureQuestion> question =
-      make_procedure_question(options, *known, trace.ranks(), trace.switched_off());
+  Result<ProcedureQuestion> question = make_procedure_question(options, *known, trace.ranks(), trace.switched_off());
   if (!question) return question;
   for (const std::string& name : question->left_out) {
-    kMessages.note(name +
-                   " is left out: it was switched off while it ran, its times are a part of what they were");
+    kMessages.note(name + " is left out: it was switched off while it ran, its times are a part of what they were");
   }
   for (const std::string& name : question->names) {
     if (!trace.sampled().contains(name)) continue;
     question->sampled.insert(name);
-    kMessages.note("the time of " + name +
-                   " is sampled: an average share of the time between MPI calls on each rank");
+    kMessages.note("the time of " + name + " is sampled: an average share of the time between MPI calls on each rank");
   }
   return question;
 }
@@ -221,8 +216,7 @@ int write_page(const std::string& path, const std::string& text) {
 
 int run(int argc, char** argv) {
   CommandLine line;
-  CLI::App app{"How long a recorded program would take on other nodes, placements and networks.",
-               "lbf-whatif"};
+  CLI::App app{"How long a recorded program would take on other nodes, placements and networks.", "lbf-whatif"};
   add_options(app, line);
   if (const auto status = parse(app, argc, argv, kMessages)) return *status;
   if (const std::string wrong = check(app, line); !wrong.empty()) return kMessages.fail(kExitUsage, wrong);

@@ -56,8 +56,8 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
 }
 
 std::string target_name(const engine::Target& target) {
-  return std::to_string(target.nodes) + (target.nodes == 1 ? " node, " : " nodes, ") +
-         target.placement.substr(0, 32) + ", network " + target.network->name();
+  return std::to_string(target.nodes) + (target.nodes == 1 ? " node, " : " nodes, ") + target.placement.substr(0, 32) +
+         ", network " + target.network->name();
 }
 
 std::string path_text(const ProcedureAnswer& answer) {
@@ -65,14 +65,16 @@ std::string path_text(const ProcedureAnswer& answer) {
   const auto share = [&](Seconds part_s) {
     return format_number(part_s, "%.6f") + " s (" + format_number(part(part_s, path.length_s), "%.1f") + " %)";
   };
-  std::string text = "  " + format_number(path.length_s, "%.6f") + " s to the end of rank " + std::to_string(path.ends_at) +
-                     ": other process time " + share(path.other_work_s) + ", MPI " + share(path.mpi_s);
+  std::string text = "  " + format_number(path.length_s, "%.6f") + " s to the end of rank " +
+                     std::to_string(path.ends_at) + ": other process time " + share(path.other_work_s) + ", MPI " +
+                     share(path.mpi_s);
   if (path.blocked_s > 0) text += ", blocked " + share(path.blocked_s);
   if (path.unseen_s > 0) text += ", not captured " + share(path.unseen_s);
   text += "\n  ranks:";
   for (std::size_t i = 0; i < std::min(kMaxPathEntries, path.rank_s.size()); ++i) {
     const auto& [rank, rank_s] = path.rank_s[i];
-    text += (i > 0 ? ", " : " ") + (rank == engine::PathProfile::kOthers ? "others" : std::to_string(rank)) + " " + share(rank_s);
+    text += (i > 0 ? ", " : " ") + (rank == engine::PathProfile::kOthers ? "others" : std::to_string(rank)) + " " +
+            share(rank_s);
   }
   if (path.rank_s.size() > kMaxPathEntries) text += ", ...";
   text += "\n";
@@ -84,7 +86,8 @@ std::string path_text(const ProcedureAnswer& answer) {
   return text + "\n";
 }
 
-const engine::Prediction& of(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent, std::size_t t) {
+const engine::Prediction& of(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent,
+                             std::size_t t) {
   for (std::size_t v = 0; v < answer.question.scenarios.size(); ++v) {
     const ProcedureScenario& scenario = answer.question.scenarios[v];
     if (scenario.kind == kind && scenario.procedure == procedure && scenario.percent == percent) {
@@ -103,7 +106,8 @@ std::string curve_table(const ProcedureAnswer& answer, std::size_t t, const engi
   for (const ProcedureScenario& scenario : question.scenarios) {
     if (scenario.kind < Kind::kCurveMoved || scenario.percent != 100) continue;
     columns.emplace_back(scenario.kind, scenario.procedure);
-    const std::string name = shown_name(scenario.kind == Kind::kCurveAsked ? "asked" : question.names[scenario.procedure]);
+    const std::string name =
+        shown_name(scenario.kind == Kind::kCurveAsked ? "asked" : question.names[scenario.procedure]);
     rows[0].push_back(name + (scenario.kind == Kind::kCurveMoved    ? ":moved"
                               : scenario.kind == Kind::kCurveFaster ? ":faster"
                                                                     : ""));
@@ -155,9 +159,9 @@ std::string procedure_table(const ProcedureAnswer& answer, const std::vector<eng
     const engine::ProcedureStats& stats = answer.procedure_stats[p];
     const Seconds on_path_s = p < answer.path.procedure_s.size() ? answer.path.procedure_s[p] : 0;
     const bool is_sampled = question.sampled.contains(question.names[p]);
-    rows.push_back({shown_name(question.names[p]), is_sampled ? "sampled" : std::to_string(stats.calls), format_number(stats.inclusive_s, "%.6f"),
-                    format_number(stats.exclusive_s, "%.6f"), format_number(on_path_s, "%.6f"),
-                    format_number(part(on_path_s, answer.path.seen_s()), "%.1f%%")});
+    rows.push_back({shown_name(question.names[p]), is_sampled ? "sampled" : std::to_string(stats.calls),
+                    format_number(stats.inclusive_s, "%.6f"), format_number(stats.exclusive_s, "%.6f"),
+                    format_number(on_path_s, "%.6f"), format_number(part(on_path_s, answer.path.seen_s()), "%.1f%%")});
   }
   text += table(rows, 1) + path_text(answer);
   for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -203,7 +207,8 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<engine:
   root["procedures_left_out"] = question.left_out;  // switched off while they ran
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   for (const auto& [rank, rank_s] : path.rank_s) {
-    ranks.push_back({{"rank", rank == engine::PathProfile::kOthers ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(rank)},
+    ranks.push_back({{"rank", rank == engine::PathProfile::kOthers ? nlohmann::ordered_json(nullptr)
+                                                                   : nlohmann::ordered_json(rank)},
                      {"seconds", rank_s}});
   }
   nlohmann::ordered_json functions = nlohmann::ordered_json::array();

@@ -107,10 +107,10 @@ Result<std::vector<std::uint32_t>> find(const std::string& pattern, const std::v
   const std::vector<std::string> near = near_names(pattern, known);
   std::string list;
   for (const std::string& name : near) list += (list.empty() ? "" : ", ") + name;
-  return Error{ErrorCode::kNotFound, "no procedure '" + pattern + "' in the trace" +
-                                         (near.empty() ? "; it has " + std::to_string(known.size()) +
-                                                             ", --procedures '*' lists them"
-                                                       : "; near: " + list)};
+  return Error{ErrorCode::kNotFound,
+               "no procedure '" + pattern + "' in the trace" +
+                   (near.empty() ? "; it has " + std::to_string(known.size()) + ", --procedures '*' lists them"
+                                 : "; near: " + list)};
 }
 
 class Builder {
@@ -134,8 +134,10 @@ class Builder {
       if (std::find(left_out.begin(), left_out.end(), off) == left_out.end()) left_out.push_back(off);
     }
     if (!kept.empty()) return kept;
-    return invalid_input(off + " was switched off while it ran: it is called too often for the overhead limit. The trace has a "
-                               "part of its times, and what ran before says nothing of what ran after. Measure what calls it");
+    return invalid_input(
+        off +
+        " was switched off while it ran: it is called too often for the overhead limit. The trace has a "
+        "part of its times, and what ran before says nothing of what ran after. Measure what calls it");
   }
 
   std::size_t look_at(std::uint32_t procedure) {
@@ -163,9 +165,10 @@ class Builder {
 void add_procedure_options(CLI::App& command, ProcedureOptions& options) {
   const std::string group = "Procedures (docs/procedures.md)";
   command
-      .add_option("--procedures", options.procedures,
-                  "procedures to look at, names or patterns, as in servBusy1,'solve*' (may be repeated): time, critical "
-                  "path, procedure LBF, Critical Path Zeroing")
+      .add_option(
+          "--procedures", options.procedures,
+          "procedures to look at, names or patterns, as in servBusy1,'solve*' (may be repeated): time, critical "
+          "path, procedure LBF, Critical Path Zeroing")
       ->allow_extra_args(false)
       ->group(group);
   command.add_option("--move", options.move, "what if these ran in the other process (may be repeated)")
@@ -261,7 +264,8 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
     const Result<std::vector<std::uint32_t>> found = builder.usable(name);
     if (!found) return found.error();
     for (const std::uint32_t procedure : *found) {
-      if (Result<void> ok = change(procedure, engine::MoveTo::kNowhere, *percent_of(percent) / 100); !ok) return ok.error();
+      if (Result<void> ok = change(procedure, engine::MoveTo::kNowhere, *percent_of(percent) / 100); !ok)
+        return ok.error();
       words += (words.empty() ? "" : ", ") + known[procedure] + " faster by " + percent + " %";
     }
   }
@@ -291,7 +295,8 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
   return std::move(builder.question());
 }
 
-std::vector<engine::Target> with_scenarios(const std::vector<engine::Target>& targets, const ProcedureQuestion& question) {
+std::vector<engine::Target> with_scenarios(const std::vector<engine::Target>& targets,
+                                           const ProcedureQuestion& question) {
   std::vector<engine::Target> all = targets;
   for (std::uint32_t v = 1; v <= question.scenarios.size(); ++v) {
     for (const engine::Target& target : targets) {

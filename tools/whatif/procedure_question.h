@@ -58,7 +58,8 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
 std::vector<std::string> near_names(const std::string& name, const std::vector<std::string>& known);
 
 // `targets` as they are, then all of them for each scenario.
-std::vector<engine::Target> with_scenarios(const std::vector<engine::Target>& targets, const ProcedureQuestion& question);
+std::vector<engine::Target> with_scenarios(const std::vector<engine::Target>& targets,
+                                           const ProcedureQuestion& question);
 
 struct ProcedureAnswer {
   ProcedureQuestion question;

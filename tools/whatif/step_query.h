@@ -8,8 +8,8 @@
 
 namespace lbf::tools {
 
-// lbfd's answer to QUERY (/v1/steps?...): the caller's own steps; where he has none, everybody's, which lbfd tells an operator
-// only. Errors: those of the connection.
+// lbfd's answer to QUERY (/v1/steps?...): the caller's own steps; where he has none, everybody's, which lbfd tells an
+// operator only. Errors: those of the connection.
 Result<HttpResponse> ask_for_steps(HttpClient& client, const std::string& query);
 
 }  // namespace lbf::tools

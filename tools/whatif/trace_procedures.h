@@ -1,8 +1,8 @@
-// StoredProcedures: what a stored trace says of procedures in its control records, and its events with the trace's numbers
-// of them.
+// StoredProcedures: what a stored trace says of procedures in its control records, and its events with the trace's
+// numbers of them.
 //
-// Place in the event's way: stored batches -> *StoredProcedures* -> replay of lbf-whatif. Implements the reading side of
-// docs/formats/wire-v1.md, "Procedures", and docs/procedures.md, "Switched off" and "Sampled instead".
+// Place in the event's way: stored batches -> *StoredProcedures* -> replay of lbf-whatif. Implements the reading side
+// of docs/formats/wire-v1.md, "Procedures", and docs/procedures.md, "Switched off" and "Sampled instead".
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace lbf::tools {
 
 class StoredProcedures {
  public:
-  // A control record of any type, and events: of each rank in the order in which the trace has them. Errors: a procedure's
-  // record without rank, id or name; those of ProcedureTable::define.
+  // A control record of any type, and events: of each rank in the order in which the trace has them. Errors: a
+  // procedure's record without rank, id or name; those of ProcedureTable::define.
   Result<void> take(const protocol::ControlRecord& record);
   void take_events(Rank rank, std::span<const Event> events) { said_.take_events(rank, events); }
   // All was taken. `with_samples`: samples stand in for what can be predicted from them.

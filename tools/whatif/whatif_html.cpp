@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "event/mpi_function_table.h"
 #include "report/curves.h"
 #include "report/html_parts.h"
-#include "event/mpi_function_table.h"
 
 namespace lbf::tools {
 namespace {
@@ -23,11 +23,13 @@ constexpr std::size_t kMostPathRows = 8;
 constexpr int kPercentStep = 10;
 
 std::string section(std::string_view id, std::string_view title, const std::string& body) {
-  return fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>{2}</section>\n", id, escaped(title), body);
+  return fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>{2}</section>\n",
+                     id, escaped(title), body);
 }
 
 // `words`: how many columns are words. Cells are escaped here.
-std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows, std::size_t words) {
+std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows,
+                  std::size_t words) {
   std::string out = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
   for (std::size_t i = 0; i < head.size(); ++i) {
     out += fmt::format("<th scope=\"col\"{}>{}</th>", i < words ? " class=\"text\"" : "", escaped(head[i]));
@@ -35,7 +37,8 @@ std::string table(const std::vector<std::string>& head, const std::vector<std::v
   out += "</tr></thead><tbody>";
   for (const auto& row : rows) {
     out += "<tr>";
-    for (std::size_t i = 0; i < row.size(); ++i) out += fmt::format("<td{}>{}</td>", i < words ? " class=\"text\"" : "", escaped(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      out += fmt::format("<td{}>{}</td>", i < words ? " class=\"text\"" : "", escaped(row[i]));
     out += "</tr>";
   }
   return out + "</tbody></table></div>";
@@ -51,20 +54,22 @@ std::string gain_cell(const engine::Prediction& as_it_ran, const engine::Predict
 }
 
 std::string name_of(const engine::Target& target) {
-  return fmt::format("{} {}, {}, network {}", target.nodes, target.nodes == 1 ? "node" : "nodes", target.placement, target.network->name());
+  return fmt::format("{} {}, {}, network {}", target.nodes, target.nodes == 1 ? "node" : "nodes", target.placement,
+                     target.network->name());
 }
 
 std::string targets_body(const WhatIfResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const engine::Target& target = result.targets[t];
-    rows.push_back({std::to_string(target.nodes), target.placement.substr(0, 48), target.network->name(), contention_name(target.network->contention()),
-                    seconds_cell(result.predictions[t])});
+    rows.push_back({std::to_string(target.nodes), target.placement.substr(0, 48), target.network->name(),
+                    contention_name(target.network->contention()), seconds_cell(result.predictions[t])});
   }
   return table({"Nodes", "Placement", "Network", "Contention", "Predicted, s"}, rows, 4);
 }
 
-const engine::Prediction* find(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent, std::size_t target) {
+const engine::Prediction* find(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent,
+                               std::size_t target) {
   for (std::size_t v = 0; v < answer.question.scenarios.size(); ++v) {
     const ProcedureScenario& one = answer.question.scenarios[v];
     if (one.kind == kind && one.procedure == procedure && one.percent == percent) return &answer.predictions[v][target];
@@ -75,19 +80,24 @@ const engine::Prediction* find(const ProcedureAnswer& answer, Kind kind, std::si
 std::string procedures_body(const ProcedureAnswer& answer) {
   const ProcedureQuestion& question = answer.question;
   const engine::PathProfile& path = answer.path;
-  const auto share = [&](Seconds part_s) { return fmt::format("{:.1f} %", path.length_s > 0 ? 100 * part_s / path.length_s : 0); };
+  const auto share = [&](Seconds part_s) {
+    return fmt::format("{:.1f} %", path.length_s > 0 ? 100 * part_s / path.length_s : 0);
+  };
   std::vector<std::vector<std::string>> rows;
   for (std::size_t p = 0; p < question.names.size(); ++p) {
     const engine::ProcedureStats& stats = answer.procedure_stats[p];
     const Seconds on_path_s = p < path.procedure_s.size() ? path.procedure_s[p] : 0;
     const std::string calls = question.sampled.contains(question.names[p]) ? "sampled" : std::to_string(stats.calls);
-    rows.push_back({question.names[p], calls, fmt::format("{:.6g}", stats.inclusive_s), fmt::format("{:.6g}", stats.exclusive_s),
-                    fmt::format("{:.6g}", on_path_s), path.seen_s() > 0 ? fmt::format("{:.1f} %", 100 * on_path_s / path.seen_s()) : "-"});
+    rows.push_back({question.names[p], calls, fmt::format("{:.6g}", stats.inclusive_s),
+                    fmt::format("{:.6g}", stats.exclusive_s), fmt::format("{:.6g}", on_path_s),
+                    path.seen_s() > 0 ? fmt::format("{:.1f} %", 100 * on_path_s / path.seen_s()) : "-"});
   }
   std::string out = table({"Procedure", "Calls", "Time, s", "Self, s", "On the critical path, s", "Of it"}, rows, 1);
-  out += fmt::format("<p>Critical path of the first target: {:.6g} s to the end of rank {}: process time in none of these {}, MPI {}, blocked {}{}.</p>",
-                     path.length_s, path.ends_at, share(path.other_work_s), share(path.mpi_s), share(path.blocked_s),
-                     path.unseen_s > 0 ? ", not captured " + share(path.unseen_s) : std::string());
+  out += fmt::format(
+      "<p>Critical path of the first target: {:.6g} s to the end of rank {}: process time in none of these {}, MPI {}, "
+      "blocked {}{}.</p>",
+      path.length_s, path.ends_at, share(path.other_work_s), share(path.mpi_s), share(path.blocked_s),
+      path.unseen_s > 0 ? ", not captured " + share(path.unseen_s) : std::string());
   const auto list = [&](std::string_view what, const auto& entries, const auto& name) {
     if (entries.empty()) return;
     out += fmt::format("<p>{}: ", what);
@@ -96,14 +106,18 @@ std::string procedures_body(const ProcedureAnswer& answer) {
     }
     out += entries.size() > kMostPathRows ? ", ...</p>" : "</p>";
   };
-  list("Ranks", path.rank_s, [](std::int32_t rank) { return rank == engine::PathProfile::kOthers ? std::string("others") : std::to_string(rank); });
+  list("Ranks", path.rank_s, [](std::int32_t rank) {
+    return rank == engine::PathProfile::kOthers ? std::string("others") : std::to_string(rank);
+  });
   list("MPI functions", path.function_s, [](std::int32_t function) {
     if (function == engine::PathProfile::kOthers) return std::string("others");
-    return function == 0 ? std::string("(not said)") : std::string(mpi_function_name(static_cast<std::uint16_t>(function)));
+    return function == 0 ? std::string("(not said)")
+                         : std::string(mpi_function_name(static_cast<std::uint16_t>(function)));
   });
   if (!question.left_out.empty()) {
     out += "<p>Left out, because they were switched off while they ran: ";
-    for (const std::string& name : question.left_out) out += (&name == question.left_out.data() ? "" : ", ") + escaped(name);
+    for (const std::string& name : question.left_out)
+      out += (&name == question.left_out.data() ? "" : ", ") + escaped(name);
     out += ".</p>";
   }
   return out;
@@ -122,7 +136,9 @@ std::vector<Curve> curves_of(const ProcedureAnswer& answer, const engine::Predic
     if (scenario.kind < Kind::kCurveMoved || scenario.percent != 100) continue;
     const bool is_asked = scenario.kind == Kind::kCurveAsked;
     Curve curve;
-    curve.name = is_asked ? question.asked : question.names[scenario.procedure] + (scenario.kind == Kind::kCurveMoved ? ", moved to the " + question.to : ", faster");
+    curve.name = is_asked ? question.asked
+                          : question.names[scenario.procedure] +
+                                (scenario.kind == Kind::kCurveMoved ? ", moved to the " + question.to : ", faster");
     curve.points.emplace_back(0, 0.0);
     for (int percent = kPercentStep; percent <= 100; percent += kPercentStep) {
       const engine::Prediction* const changed = find(answer, scenario.kind, scenario.procedure, percent, target);
@@ -153,30 +169,42 @@ std::string curve_figure(const std::vector<Curve>& curves) {
   const double bottom = ticks.front();
   const double top = std::max(ticks.back(), bottom + 1);
   const auto x = [&](double percent) { return kLeft + percent / 100 * (kWidth - kLeft - kRight); };
-  const auto y = [&](double gained) { return kHeight - kBottom - (gained - bottom) / (top - bottom) * (kHeight - kTop - kBottom); };
+  const auto y = [&](double gained) {
+    return kHeight - kBottom - (gained - bottom) / (top - bottom) * (kHeight - kTop - kBottom);
+  };
   std::string body;
   for (const double tick : ticks) {
-    body += fmt::format("<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g} %</text>",
-                        kLeft, kWidth - kRight, y(tick), kLeft - 4, y(tick) + 4, tick);
+    body += fmt::format(
+        "<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
+        "text-anchor=\"end\">{5:g} %</text>",
+        kLeft, kWidth - kRight, y(tick), kLeft - 4, y(tick) + 4, tick);
   }
   for (int percent = 0; percent <= 100; percent += 2 * kPercentStep) {
-    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{} %</text>", x(percent), kHeight - 22, percent);
+    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{} %</text>", x(percent), kHeight - 22,
+                        percent);
   }
-  body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">of the procedure's time</text>", x(50), kHeight - 4);
+  body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">of the procedure's time</text>", x(50),
+                      kHeight - 4);
   std::string legend;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::string points;
-    for (const auto& [percent, gained] : curves[i].points) points += fmt::format("{:.1f},{:.1f} ", x(percent), y(gained));
+    for (const auto& [percent, gained] : curves[i].points)
+      points += fmt::format("{:.1f},{:.1f} ", x(percent), y(gained));
     const std::string line = fmt::format("fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}", i % kColors,
                                          i == 0 ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
     body += fmt::format("<polyline points=\"{}\" {}/>", points, line);
-    legend += fmt::format("<li><svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><line x1=\"0\" x2=\"16\" y1=\"8\" y2=\"8\" {}/></svg>{}</li>", line,
-                          escaped(curves[i].name));
+    legend += fmt::format(
+        "<li><svg viewBox=\"0 0 16 16\" aria-hidden=\"true\"><line x1=\"0\" x2=\"16\" y1=\"8\" y2=\"8\" "
+        "{}/></svg>{}</li>",
+        line, escaped(curves[i].name));
   }
-  return fmt::format("<figure><figcaption>How much shorter the run would be. A curve that goes flat says that something else has become the longest "
-                     "path; one that turns, how much is worth moving.</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Gain over the part of the "
-                     "time that is moved or saved; the numbers are in the table below\">{}</svg><ul class=\"legend\">{}</ul></figure>",
-                     kWidth, kHeight, body, legend);
+  return fmt::format(
+      "<figure><figcaption>How much shorter the run would be. A curve that goes flat says that something else has "
+      "become the longest "
+      "path; one that turns, how much is worth moving.</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" "
+      "aria-label=\"Gain over the part of the "
+      "time that is moved or saved; the numbers are in the table below\">{}</svg><ul class=\"legend\">{}</ul></figure>",
+      kWidth, kHeight, body, legend);
 }
 
 std::string curve_table(const std::vector<Curve>& curves) {
@@ -187,7 +215,8 @@ std::string curve_table(const std::vector<Curve>& curves) {
     std::vector<std::string>& row = rows.emplace_back();
     row.push_back(fmt::format("{} %", percent));
     for (const Curve& curve : curves) {
-      const auto point = std::find_if(curve.points.begin(), curve.points.end(), [&](const auto& one) { return one.first == percent; });
+      const auto point =
+          std::find_if(curve.points.begin(), curve.points.end(), [&](const auto& one) { return one.first == percent; });
       row.push_back(point == curve.points.end() ? "-" : fmt::format("{:.1f} %", point->second));
     }
   }
@@ -203,40 +232,48 @@ std::string target_body(const WhatIfResult& result, const ProcedureAnswer& answe
     const engine::Prediction* const moved = find(answer, Kind::kLbf, p, 100, t);
     const engine::Prediction* const zeroed = find(answer, Kind::kZeroing, p, 100, t);
     if (moved == nullptr || zeroed == nullptr) continue;
-    rows.push_back({question.names[p], seconds_cell(*moved), gain_cell(as_it_ran, *moved), seconds_cell(*zeroed), gain_cell(as_it_ran, *zeroed)});
+    rows.push_back({question.names[p], seconds_cell(*moved), gain_cell(as_it_ran, *moved), seconds_cell(*zeroed),
+                    gain_cell(as_it_ran, *zeroed)});
   }
-  if (!rows.empty()) out += table({"Procedure", "Procedure LBF, s", "Shorter", "Critical Path Zeroing, s", "Shorter"}, rows, 1);
+  if (!rows.empty())
+    out += table({"Procedure", "Procedure LBF, s", "Shorter", "Critical Path Zeroing, s", "Shorter"}, rows, 1);
   for (std::size_t v = 0; v < question.scenarios.size(); ++v) {
     if (question.scenarios[v].kind != Kind::kAsked) continue;
     const engine::Prediction& changed = answer.predictions[v][t];
-    out += fmt::format("<p>{}: {} s, {} shorter", escaped(question.asked), seconds_cell(changed), gain_cell(as_it_ran, changed));
+    out += fmt::format("<p>{}: {} s, {} shorter", escaped(question.asked), seconds_cell(changed),
+                       gain_cell(as_it_ran, changed));
     if (const Seconds stayed_s = answer.scenario_stats[v].stayed_s; stayed_s > 0)
       out += fmt::format("; {:.6g} s of it stayed where they ran, because there is no message to go with", stayed_s);
     out += ".</p>";
   }
-  if (const std::vector<Curve> curves = curves_of(answer, as_it_ran, t); !curves.empty()) out += curve_figure(curves) + curve_table(curves);
+  if (const std::vector<Curve> curves = curves_of(answer, as_it_ran, t); !curves.empty())
+    out += curve_figure(curves) + curve_table(curves);
   return out;
 }
 
 }  // namespace
 
 std::string whatif_html(const WhatIfResult& result, const std::string& version) {
-  std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                    "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
-                    "dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>lbf-whatif: " +
-                    escaped(result.trace) + "</title>\n<style>" + std::string(report::html::style()) +
-                    "</style>\n</head>\n<body>\n<main>\n<h1>What if: " + escaped(result.trace) + "</h1>\n" +
-                    fmt::format("<p class=\"sub\">{} {}</p>\n", result.ranks, result.ranks == 1 ? "rank" : "ranks");
-  if (!result.why_partial.empty()) out += "<p class=\"missing\">The prediction is partial: " + escaped(result.why_partial) + "</p>\n";
+  std::string out =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+      "dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>lbf-whatif: " +
+      escaped(result.trace) + "</title>\n<style>" + std::string(report::html::style()) +
+      "</style>\n</head>\n<body>\n<main>\n<h1>What if: " + escaped(result.trace) + "</h1>\n" +
+      fmt::format("<p class=\"sub\">{} {}</p>\n", result.ranks, result.ranks == 1 ? "rank" : "ranks");
+  if (!result.why_partial.empty())
+    out += "<p class=\"missing\">The prediction is partial: " + escaped(result.why_partial) + "</p>\n";
   out += section("targets", "Predicted run time", targets_body(result));
   if (result.procedures) {
     out += section("procedures", "Procedures and the critical path", procedures_body(*result.procedures));
     for (std::size_t t = 0; t < result.targets.size(); ++t) {
-      out += section("target-" + std::to_string(t), "If they ran elsewhere: " + name_of(result.targets[t]).substr(0, 120),
-                     target_body(result, *result.procedures, t));
+      out +=
+          section("target-" + std::to_string(t), "If they ran elsewhere: " + name_of(result.targets[t]).substr(0, 120),
+                  target_body(result, *result.procedures, t));
     }
   }
-  return out + "<footer>Made by lbf-whatif " + escaped(version) + ". Predictions are replays of the recorded messages.</footer>\n</main>\n</body>\n</html>\n";
+  return out + "<footer>Made by lbf-whatif " + escaped(version) +
+         ". Predictions are replays of the recorded messages.</footer>\n</main>\n</body>\n</html>\n";
 }
 
 }  // namespace lbf::tools

@@ -7,8 +7,8 @@
 
 namespace lbf::tools {
 
-// The targets; where procedures were asked for, procedure LBF and Critical Path Zeroing of each, what was asked, the critical
-// path, and the gain over the part of the time that is moved or saved, drawn as Coz does (docs/procedures.md).
+// The targets; where procedures were asked for, procedure LBF and Critical Path Zeroing of each, what was asked, the
+// critical path, and the gain over the part of the time that is moved or saved, drawn as Coz does (docs/procedures.md).
 // `version`: of lbf.
 std::string whatif_html(const WhatIfResult& result, const std::string& version);
 

@@ -35,8 +35,7 @@ std::string listed(const std::vector<Value>& by_node, Value everywhere) {
 
 nlohmann::ordered_json topology_json(const engine::Target& target) {
   nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
-  for (const std::uint32_t node : target.topology_node_of_node)
-    nodes.push_back(target.topology->node_name(node));
+  for (const std::uint32_t node : target.topology_node_of_node) nodes.push_back(target.topology->node_name(node));
   return {{"file", target.topology->file()}, {"nodes", std::move(nodes)}};
 }
 
@@ -100,8 +99,8 @@ std::string whatif_json(const WhatIfResult& result) {
 }
 
 std::string whatif_table(const WhatIfResult& result) {
-  std::string text = result.trace + ": " + count(static_cast<std::uint64_t>(result.ranks), "rank", "ranks") +
-                     ", " + count(result.stats.events, "event", "events") + ", " +
+  std::string text = result.trace + ": " + count(static_cast<std::uint64_t>(result.ranks), "rank", "ranks") + ", " +
+                     count(result.stats.events, "event", "events") + ", " +
                      count(result.stats.messages, "message", "messages") + ", " +
                      count(result.stats.collectives, "collective call", "collective calls") + "\n";
   if (result.stats.one_sided_operations > 0) {
@@ -110,16 +109,15 @@ std::string whatif_table(const WhatIfResult& result) {
   if (result.stats.io_calls > 0) {
     text += "  " + count(result.stats.io_calls, "MPI-IO call", "MPI-IO calls") + ", " +
             format_number(result.stats.io_s, "%.3f") + " s kept as measured; " +
-            std::to_string(result.stats.bytes_read) + " bytes read, " +
-            std::to_string(result.stats.bytes_written) + " written\n";
+            std::to_string(result.stats.bytes_read) + " bytes read, " + std::to_string(result.stats.bytes_written) +
+            " written\n";
   }
   if (result.stats.unmodelled_calls > 0) {
     text += "  " + count(result.stats.unmodelled_calls, "call is", "calls are") + " not modelled, " +
             format_number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
   }
   if (result.stats.approximated_collectives > 0) {
-    text += "  " +
-            count(result.stats.approximated_collectives, "collective call is", "collective calls are") +
+    text += "  " + count(result.stats.approximated_collectives, "collective call is", "collective calls are") +
             " approximated (rules of " + engine::mpi_library_name(result.mpi_rules.library) + ")\n";
   }
   if (!result.targets.empty() && result.targets.front().waiting == engine::Waiting::kSpin) {
@@ -132,28 +130,26 @@ std::string whatif_table(const WhatIfResult& result) {
   for (const engine::Target& target : result.targets) {
     if (target.network->nominal()) nominal.insert(target.network->name());
   }
-  for (const std::string& name : nominal)
-    text += "  " + name + " is from public figures, not measured here\n";
+  for (const std::string& name : nominal) text += "  " + name + " is from public figures, not measured here\n";
   constexpr std::size_t kMaxPlacementWidth = 32;
   std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
   const double seen_share = result.predictions.empty() ? 1 : result.predictions.front().seen_share;
   if (seen_share < 1) {
-    text += "  " + format_number(100 * seen_share, "%.1f") + " % of the run was captured: times are extrapolated from it\n";
+    text +=
+        "  " + format_number(100 * seen_share, "%.1f") + " % of the run was captured: times are extrapolated from it\n";
     titles.insert(titles.end(), {"LOW_S", "HIGH_S"});  // 95 % interval
   }
   std::vector<std::vector<std::string>> rows{titles};
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const engine::Target& target = result.targets[t];
     std::string placement = target.placement;
-    if (placement.size() > kMaxPlacementWidth)
-      placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
-    rows.push_back(
-        {std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
-         target.network->name(), contention_name(target.network->contention()),
-         listed(target.speed_of_node, target.speed),
-         is_stuck(result, result.predictions[t])
-             ? "stuck"
-             : format_number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
+    if (placement.size() > kMaxPlacementWidth) placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
+    rows.push_back({std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
+                    target.network->name(), contention_name(target.network->contention()),
+                    listed(target.speed_of_node, target.speed),
+                    is_stuck(result, result.predictions[t]) ? "stuck"
+                                                            : format_number(result.predictions[t].lbf_s, "%.6f") +
+                                                                  (result.why_partial.empty() ? "" : " partial")});
     if (seen_share < 1) {
       const engine::Prediction& prediction = result.predictions[t];
       const bool told = !is_stuck(result, prediction) && prediction.high_s != kNeverS;

@@ -17,7 +17,7 @@ struct WhatIfResult {
   std::vector<engine::Prediction> predictions;
   engine::PredictorStats stats;
   engine::MpiRules mpi_rules;
-  std::string mpi_note;     // not empty: the library's own rules are not known here (mpi_rules_note)
+  std::string mpi_note;                       // not empty: the library's own rules are not known here (mpi_rules_note)
   std::optional<ProcedureAnswer> procedures;  // where they were asked for
   std::string why_partial;  // empty: the predictions are whole, or the program would not end on that target
 };

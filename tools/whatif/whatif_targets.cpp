@@ -34,8 +34,8 @@ Result<void> check_by_node(const char* option, const std::vector<Value>& values,
 }
 
 void add_names(const std::string& folder, std::vector<std::string>& names, std::error_code& error) {
-  for (std::filesystem::directory_iterator it(folder, error);
-       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+  for (std::filesystem::directory_iterator it(folder, error); !error && it != std::filesystem::directory_iterator();
+       it.increment(error)) {
     if (it->path().extension() == ".toml") names.push_back(it->path().stem().string());
   }
 }
@@ -54,7 +54,7 @@ Result<std::vector<std::uint32_t>> nodes_of(const engine::Topology& topology,
 }  // namespace
 
 Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
-                                                    const std::string& networks_dir) {
+                                                            const std::string& networks_dir) {
   const bool is_file = name_or_file.find('/') != std::string::npos || name_or_file.ends_with(".toml");
   if (name_or_file == "zero") return std::make_shared<const engine::Network>(engine::Network::zero());
   std::error_code error;
@@ -67,15 +67,14 @@ Result<std::shared_ptr<const engine::Network>> find_network(const std::string& n
     add_names(nominal, known, no_nominal_error);
     add_names(networks_dir, known, error);
     if (error) {
-      return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "': the folder of networks, " +
-                                             networks_dir + ", cannot be read: " + error.message() +
+      return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "': the folder of networks, " + networks_dir +
+                                             ", cannot be read: " + error.message() +
                                              " (another folder: --networks-dir; a file: its path)"};
     }
     std::sort(known.begin(), known.end());
     std::string list;
     for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-    return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "' in " + networks_dir +
-                                           ": there are " + list +
+    return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "' in " + networks_dir + ": there are " + list +
                                            " (another folder: --networks-dir; a file: its path)"};
   }
   Result<engine::Network> network = engine::Network::load(path);

@@ -29,7 +29,7 @@ struct WhatIfOptions {
 // A network by name (NAME.toml in `networks_dir`, else in its folder nominal; `zero` is built in) or by file
 // (has a '/' or ends in .toml).
 Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
-                                                    const std::string& networks_dir);
+                                                            const std::string& networks_dir);
 
 // Errors: kInvalidInput names the option; those of find_network, place_ranks and Topology.
 Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks);

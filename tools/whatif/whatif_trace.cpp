@@ -17,15 +17,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/io_error.h"
-#include "report/selection.h"
-#include "report/step.h"
 #include "base/http_client.h"
+#include "base/io_error.h"
 #include "base/scoped_fd.h"
 #include "event/wire.h"
 #include "predictor/daemon/intake/stream_merge.h"
 #include "predictor/daemon/steps/step_cost.h"
 #include "protocol/control_records.h"
+#include "report/selection.h"
+#include "report/step.h"
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/trace_procedures.h"
 
@@ -48,8 +48,7 @@ class TextTrace final : public WhatIfTrace {
   Result<std::vector<std::string>> procedures(Samples) override {
     std::ifstream in(path_, std::ios::binary);
     if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
-    Result<TraceInfo> info =
-        read_text_trace(in, path_, [](Rank, const Event&) -> Result<void> { return {}; });
+    Result<TraceInfo> info = read_text_trace(in, path_, [](Rank, const Event&) -> Result<void> { return {}; });
     if (!info) return info.error();
     return std::move(info->procedures);
   }
@@ -221,8 +220,8 @@ class StoredTrace final : public WhatIfTrace {
   };
 
   Error located(const Batch& batch, const Error& error) const {
-    return {error.code, sources_[batch.source].name + ", batch at byte " + std::to_string(batch.offset) +
-                            ": " + error.message};
+    return {error.code,
+            sources_[batch.source].name + ", batch at byte " + std::to_string(batch.offset) + ": " + error.message};
   }
   Result<void> decode(BatchDecoder& decoder, const Batch& batch, const BatchSink& sink) const {
     const Result<BatchHeader> header = decoder.decode(batch.bytes, sink);
@@ -247,13 +246,11 @@ class StoredTrace final : public WhatIfTrace {
         const Result<BatchHeader> header = read_batch_header(all.subspan(offset));
         const std::string where = sources_[s].name + ", byte " + std::to_string(offset) + ": ";
         if (!header) {
-          return Error{header.error().code,
-                       where + "not a stored trace from here on: " + header.error().message +
-                           (offset == 0 ? " (and a text trace begins with 'lbf-trace 1')" : "")};
+          return Error{header.error().code, where + "not a stored trace from here on: " + header.error().message +
+                                                (offset == 0 ? " (and a text trace begins with 'lbf-trace 1')" : "")};
         }
         const std::size_t size = kBatchHeaderBytes + header->compressed_bytes;
-        if (size > all.size() - offset)
-          return invalid_input(where + "the batch is cut off (is the file complete?)");
+        if (size > all.size() - offset) return invalid_input(where + "the batch is cut off (is the file complete?)");
         // A batch that was stored twice counts once: sequence numbers only rise (http-v1.md).
         std::uint64_t& last = last_sequence[header->stream];
         if (header->sequence > last) {
@@ -288,7 +285,8 @@ class StoredTrace final : public WhatIfTrace {
       world = std::max(world, static_cast<Rank>(number(process->world_size.value_or(-1))));
       if (library_.empty()) library_ = process->library;
       const std::int64_t node = number(process->node_index.value_or(-1));
-      if (process->rank >= 0 && node >= 0) nodes[static_cast<Rank>(number(process->rank))] = static_cast<std::uint32_t>(node);
+      if (process->rank >= 0 && node >= 0)
+        nodes[static_cast<Rank>(number(process->rank))] = static_cast<std::uint32_t>(node);
       return {};
     };
     CommunicatorTable communicators;
@@ -354,8 +352,7 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
     Result<TraceInfo> header = read_text_trace_header(in, path);
     if (!header) return header.error();
     const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-    return std::unique_ptr<WhatIfTrace>(
-        std::make_unique<TextTrace>(path, std::move(*header), error ? 0 : bytes));
+    return std::unique_ptr<WhatIfTrace>(std::make_unique<TextTrace>(path, std::move(*header), error ? 0 : bytes));
   }
   Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(path);
   if (!bytes) return bytes.error();
@@ -399,9 +396,8 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
     return invalid_input(name + " has several steps, say which: " + list);
   }
   const report::Step& step = *last_restart.begin()->second;
-  answer =
-      client->request("GET", "/v1/steps/" + step.cluster + "/" + std::to_string(step.job) + "/" +
-                                 std::to_string(step.step) + "/" + std::to_string(step.restart) + "/trace");
+  answer = client->request("GET", "/v1/steps/" + step.cluster + "/" + std::to_string(step.job) + "/" +
+                                      std::to_string(step.step) + "/" + std::to_string(step.restart) + "/trace");
   if (!answer) return answer.error();
   if (answer->status != 200) return error_of_response(*answer);
   if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};

@@ -27,8 +27,8 @@ class WhatIfTrace {
   // Node of each rank where the program ran; empty: the trace does not know.
   virtual const std::vector<std::uint32_t>& node_of_rank() const = 0;
   // Reads the whole trace for its procedures' names: what events name them by number from then on. A trace that names
-  // none has none. kStandIn: what was not measured, or not to the end, but sampled well enough (StepProcedures) is among them,
-  // and the events have its average times.
+  // none has none. kStandIn: what was not measured, or not to the end, but sampled well enough (StepProcedures) is
+  // among them, and the events have its average times.
   enum class Samples { kLeftOut, kStandIn };
   virtual Result<std::vector<std::string>> procedures(Samples samples) = 0;
   // What the capture took of the ranks' measured time, as the relays said last; nothing of a trace that does not know.

@@ -32,15 +32,13 @@ static inline void accuracy_fail(const struct accuracy_run* run, const char* wha
 }
 
 // Starts MPI and the clocks. The program's arguments are the size, S, W or A, and what `options` says.
-static inline struct accuracy_run accuracy_begin(int* argc, char*** argv, const char* name,
-                                                 const char* options) {
+static inline struct accuracy_run accuracy_begin(int* argc, char*** argv, const char* name, const char* options) {
   struct accuracy_run run = {.name = name};
   MPI_Init(argc, argv);
   run.init_s = MPI_Wtime();
   MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
-  if (*argc < 2 || strlen((*argv)[1]) != 1 || strchr("SWA", (*argv)[1][0]) == NULL ||
-      (*argc > 2 && *options == '\0')) {
+  if (*argc < 2 || strlen((*argv)[1]) != 1 || strchr("SWA", (*argv)[1][0]) == NULL || (*argc > 2 && *options == '\0')) {
     if (run.rank == 0) fprintf(stderr, "usage: %s S|W|A%s\n", name, options);
     MPI_Finalize();
     exit(2);
@@ -52,8 +50,7 @@ static inline struct accuracy_run accuracy_begin(int* argc, char*** argv, const 
 }
 
 // One of three values, by the size of the run.
-static inline double accuracy_by_size(const struct accuracy_run* run, double small, double medium,
-                                      double large) {
+static inline double accuracy_by_size(const struct accuracy_run* run, double small, double medium, double large) {
   return run->size == 'S' ? small : run->size == 'W' ? medium : large;
 }
 

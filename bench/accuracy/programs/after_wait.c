@@ -57,8 +57,7 @@ static double work(double* data, size_t bytes) {
 }
 
 // Median and mean.
-static void measure(double seconds, double* data, size_t bytes, int us, MPI_Request* never,
-                    double result[2]) {
+static void measure(double seconds, double* data, size_t bytes, int us, MPI_Request* never, double result[2]) {
   static double samples[kMostSamples];
   const double end_s = MPI_Wtime() + seconds;
   int count = 0;
@@ -79,8 +78,8 @@ static void exchange(double seconds, char* out, char* in, int other) {
   for (int mine = 1, theirs = 1; mine && theirs;) {
     mine = MPI_Wtime() < end_s;
     memcpy(out, &mine, sizeof mine);
-    MPI_Sendrecv(out, kMessageBytes, MPI_BYTE, other, 0, in, kMessageBytes, MPI_BYTE, other, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(out, kMessageBytes, MPI_BYTE, other, 0, in, kMessageBytes, MPI_BYTE, other, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     memcpy(&theirs, in, sizeof theirs);
   }
 }
@@ -123,8 +122,7 @@ int main(int argc, char** argv) {
       if (rank != 0) continue;
       MPI_Recv(of_rank_1, 2 * kWaits, MPI_DOUBLE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       printf("%8zu bytes of data, %-20s", kWorkingSets[set], busy ? "others exchange" : "others sleep");
-      for (int i = 0; i < kWaits; ++i)
-        printf("    %6.2f (%6.2f)", of_rank_1[i][0] * 1e6, of_rank_1[i][1] * 1e6);
+      for (int i = 0; i < kWaits; ++i) printf("    %6.2f (%6.2f)", of_rank_1[i][0] * 1e6, of_rank_1[i][1] * 1e6);
       printf("\n");
       fflush(stdout);
     }

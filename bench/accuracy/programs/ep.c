@@ -48,8 +48,7 @@ static struct {
 static struct tally do_all_blocks(const struct accuracy_run* run) {
   const uint64_t blocks = (uint64_t)accuracy_by_size(run, 64, 2048, 8192);
   struct tally mine = {0}, all = {0};
-  for (uint64_t block = (uint64_t)run->rank; block < blocks; block += (uint64_t)run->ranks)
-    do_block(block, &mine);
+  for (uint64_t block = (uint64_t)run->rank; block < blocks; block += (uint64_t)run->ranks) do_block(block, &mine);
   MPI_Allreduce(&mine, &all, sizeof mine / sizeof(int64_t), MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
   return all;
 }

@@ -3,8 +3,8 @@
 //   pairs     ping-pong with the partner, all pairs at the same time
 //   both      the partners send to each other at once
 //   alltoall  MPI_Alltoall of all ranks
-// The data leave from one ring of 32 MB and arrive in another, each behind the last one, as in lbf-calibrate. Prints what
-// the programs of bench/accuracy print; bench/accuracy/exchange makes a table of it.
+// The data leave from one ring of 32 MB and arrive in another, each behind the last one, as in lbf-calibrate. Prints
+// what the programs of bench/accuracy print; bench/accuracy/exchange makes a table of it.
 //
 // usage: exchange W pairs|both|alltoall BYTES COUNT
 #include "accuracy.h"

@@ -67,8 +67,7 @@ struct box {
 static void along_x_and_y(struct box* box, struct complex* field, int inverse) {
   for (int z = 0; z < box->my_nz; ++z) {
     struct complex* plane = field + (size_t)z * box->ny * box->nx;
-    for (int y = 0; y < box->ny; ++y)
-      transform_row(&box->twiddles, plane + (size_t)y * box->nx, box->nx, inverse);
+    for (int y = 0; y < box->ny; ++y) transform_row(&box->twiddles, plane + (size_t)y * box->nx, box->nx, inverse);
     for (int x = 0; x < box->nx; ++x) {
       for (int y = 0; y < box->ny; ++y) box->row[y] = plane[(size_t)y * box->nx + x];
       transform_row(&box->twiddles, box->row, box->ny, inverse);
@@ -207,8 +206,7 @@ int main(int argc, char** argv) {
   // What all steps' sums add up to, with any number of ranks.
   const struct complex expected = {accuracy_by_size(&run, 1.3195673513e4, 4.1470491760e4, 3.0402353691e4),
                                    accuracy_by_size(&run, 8.7389873524e3, 4.2516110046e4, 3.1279807175e4)};
-  if (run.ranks > 32 || (run.ranks & (run.ranks - 1)) != 0)
-    accuracy_fail(&run, "FT needs 1, 2, 4 ... 32 ranks");
+  if (run.ranks > 32 || (run.ranks & (run.ranks - 1)) != 0) accuracy_fail(&run, "FT needs 1, 2, 4 ... 32 ranks");
 
   box.my_nx = box.nx / run.ranks;
   box.my_nz = box.nz / run.ranks;
@@ -240,8 +238,8 @@ int main(int argc, char** argv) {
     }
     backward(&box, waves, field);
     fill_randomly(&box, damped);
-    right = right && largest_difference(&box, field, damped) < 1e-12 &&
-            accuracy_close(sum.re, expected.re, 1e-9) && accuracy_close(sum.im, expected.im, 1e-9);
+    right = right && largest_difference(&box, field, damped) < 1e-12 && accuracy_close(sum.re, expected.re, 1e-9) &&
+            accuracy_close(sum.im, expected.im, 1e-9);
   }
   return accuracy_end(&run, right, "%.10e,%.10e", sum.re, sum.im);
 }

@@ -103,8 +103,7 @@ static size_t sort_all(struct sorter* sorter, uint32_t** sorted) {
     sorter->take_start[rank] = (int)count;
     count += (size_t)sorter->take_count[rank];
   }
-  if (count > sorter->room)
-    accuracy_fail(sorter->run, "one rank's buckets have more keys than there is room for");
+  if (count > sorter->room) accuracy_fail(sorter->run, "one rank's buckets have more keys than there is room for");
   MPI_Alltoallv(sorter->by_bucket, sorter->send_count, sorter->send_start, MPI_UINT32_T, sorter->taken,
                 sorter->take_count, sorter->take_start, MPI_UINT32_T, MPI_COMM_WORLD);
   *sorted = merge_sort(sorter->taken, sorter->spare, count);
@@ -149,8 +148,7 @@ int main(int argc, char** argv) {
     count = sort_all(&sorter, &sorted);
   }
   const int in_order = ascends(&run, sorted, count);
-  uint64_t mine[3] = {scrambled_sum(sorter.keys, sorter.my_count), scrambled_sum(sorted, count), count},
-           all[3];
+  uint64_t mine[3] = {scrambled_sum(sorter.keys, sorter.my_count), scrambled_sum(sorted, count), count}, all[3];
   MPI_Allreduce(mine, all, 3, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   const int right = in_order && all[0] == all[1] && all[2] == all_keys && all[0] == expected;
   return accuracy_end(&run, right, "%016llx", (unsigned long long)all[0]);

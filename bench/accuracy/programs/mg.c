@@ -48,14 +48,12 @@ struct solver {
 // --- the layer around a block
 
 // Copies the plane `index` across dimension d, with the layers of the other dimensions, to or from a buffer.
-static void copy_plane(const struct grid* grid, double* array, int d, int index, double* buffer,
-                       int to_buffer) {
+static void copy_plane(const struct grid* grid, double* array, int d, int index, double* buffer, int to_buffer) {
   const int e = d == 0 ? 1 : 0, f = d == 2 ? 1 : 2;
   size_t place = 0;
   for (int j = 0; j < grid->mine[f] + 2; ++j) {
     for (int i = 0; i < grid->mine[e] + 2; ++i, ++place) {
-      double* cell =
-          array + (size_t)index * grid->step[d] + (size_t)i * grid->step[e] + (size_t)j * grid->step[f];
+      double* cell = array + (size_t)index * grid->step[d] + (size_t)i * grid->step[e] + (size_t)j * grid->step[f];
       if (to_buffer) {
         buffer[place] = *cell;
       } else {
@@ -76,10 +74,8 @@ static void exchange(struct solver* solver, const struct grid* grid, double* arr
       const int downwards = 2 * d, upwards = 2 * d + 1;
       MPI_Request requests[4];
       MPI_Irecv(solver->in_low, count, MPI_DOUBLE, solver->below[d], upwards, MPI_COMM_WORLD, &requests[0]);
-      MPI_Irecv(solver->in_high, count, MPI_DOUBLE, solver->above[d], downwards, MPI_COMM_WORLD,
-                &requests[1]);
-      MPI_Isend(solver->out_low, count, MPI_DOUBLE, solver->below[d], downwards, MPI_COMM_WORLD,
-                &requests[2]);
+      MPI_Irecv(solver->in_high, count, MPI_DOUBLE, solver->above[d], downwards, MPI_COMM_WORLD, &requests[1]);
+      MPI_Isend(solver->out_low, count, MPI_DOUBLE, solver->below[d], downwards, MPI_COMM_WORLD, &requests[2]);
       MPI_Isend(solver->out_high, count, MPI_DOUBLE, solver->above[d], upwards, MPI_COMM_WORLD, &requests[3]);
       MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
       from_below = solver->in_low;
@@ -102,9 +98,8 @@ static void smooth(struct solver* solver, struct grid* grid, int sweeps) {
     exchange(solver, grid, grid->u);
     const double *u = grid->u, *f = grid->f;
     double* next = grid->r;
-    FOR_EACH_CELL(grid, at, {
-      next[at] = u[at] + kDamping * ((grid->h2 * f[at] + neighbours(grid, u, at)) / 6 - u[at]);
-    })
+    FOR_EACH_CELL(grid, at,
+                  { next[at] = u[at] + kDamping * ((grid->h2 * f[at] + neighbours(grid, u, at)) / 6 - u[at]); })
     grid->r = grid->u;
     grid->u = next;
   }
@@ -119,8 +114,7 @@ static void compute_residual(struct solver* solver, struct grid* grid) {
 
 // The coarse cell that holds a fine one: cells 1, 2 -> 1, and 3, 4 -> 2.
 static size_t coarse_of(const struct grid* coarse, int x, int y, int z) {
-  return (size_t)((z + 1) / 2) * coarse->step[2] + (size_t)((y + 1) / 2) * coarse->step[1] +
-         (size_t)((x + 1) / 2);
+  return (size_t)((z + 1) / 2) * coarse->step[2] + (size_t)((y + 1) / 2) * coarse->step[1] + (size_t)((x + 1) / 2);
 }
 
 // The coarse right side is the mean of the fine residual; the coarse solution begins at zero.
@@ -222,8 +216,7 @@ static void place_charges(const struct solver* solver, struct grid* grid, int pr
 
 int main(int argc, char** argv) {
   const struct accuracy_run run = accuracy_begin(&argc, &argv, "mg", " [REPEATS]");
-  if (run.ranks > 64 || (run.ranks & (run.ranks - 1)) != 0)
-    accuracy_fail(&run, "MG needs 1, 2, 4 ... 64 ranks");
+  if (run.ranks > 64 || (run.ranks & (run.ranks - 1)) != 0) accuracy_fail(&run, "MG needs 1, 2, 4 ... 64 ranks");
   const int problems = (int)accuracy_by_size(&run, 3, 16, 10);
   const double expected = accuracy_by_size(&run, 4.4234727610e-5, 2.6610499373e-5, 2.0764084955e-6);
 

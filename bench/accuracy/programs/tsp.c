@@ -34,8 +34,7 @@ static struct problem make_problem(int cities) {
     y[i] = lcg_uniform(state = lcg_step(state));
   }
   for (int i = 0; i < cities; ++i) {
-    for (int j = 0; j < cities; ++j)
-      problem.distance[i][j] = (int)(1e4 * hypot(x[i] - x[j], y[i] - y[j]) + 0.5);
+    for (int j = 0; j < cities; ++j) problem.distance[i][j] = (int)(1e4 * hypot(x[i] - x[j], y[i] - y[j]) + 0.5);
   }
   return problem;
 }
@@ -109,8 +108,7 @@ static int optimum(const struct accuracy_run* run, const struct problem* problem
       int length = before == 0 ? problem->distance[0][last + 1] : INT32_MAX;
       for (int previous = 0; previous < others; ++previous) {
         if (!(before >> previous & 1)) continue;
-        const int candidate =
-            shortest[before * others + previous] + problem->distance[previous + 1][last + 1];
+        const int candidate = shortest[before * others + previous] + problem->distance[previous + 1][last + 1];
         if (candidate < length) length = candidate;
       }
       shortest[set * others + last] = length;
@@ -134,8 +132,7 @@ static int is_tour(const struct problem* problem, const struct tour* tour) {
 int main(int argc, char** argv) {
   const struct accuracy_run run = accuracy_begin(&argc, &argv, "tsp", "");
   if (run.ranks < 2) accuracy_fail(&run, "TSP needs a master and at least one worker: 2 ranks");
-  const int problem_ints = sizeof(struct problem) / sizeof(int),
-            tour_ints = sizeof(struct tour) / sizeof(int);
+  const int problem_ints = sizeof(struct problem) / sizeof(int), tour_ints = sizeof(struct tour) / sizeof(int);
   struct problem problem;
   struct tour best = {.length = INT32_MAX};
   int right = 1;

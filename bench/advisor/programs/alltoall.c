@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
       out[(size_t)to * kPieceWords] = (uint64_t)(round * run.ranks * run.ranks + run.rank * run.ranks + to);
     MPI_Alltoall(out, kPieceWords, MPI_UINT64_T, in, kPieceWords, MPI_UINT64_T, MPI_COMM_WORLD);
     for (int from = 0; from < run.ranks; ++from)
-      right = right && in[(size_t)from * kPieceWords] ==
-                           (uint64_t)(round * run.ranks * run.ranks + from * run.ranks + run.rank);
+      right = right &&
+              in[(size_t)from * kPieceWords] == (uint64_t)(round * run.ranks * run.ranks + from * run.ranks + run.rank);
     for (uint64_t i = 0; i < work; ++i) state = lcg_step(state);
   }
   right = right && state == lcg_jump((uint64_t)run.rank, work * (uint64_t)rounds);

@@ -43,8 +43,7 @@ int main(int argc, char** argv) {
     for (int side = 0; side < kNeighbours; ++side)
       MPI_Irecv(in[side], kBorderBytes, MPI_BYTE, peer[side], side ^ 1, MPI_COMM_WORLD, &requests[side]);
     for (int side = 0; side < kNeighbours; ++side)
-      MPI_Isend(out[side], kBorderBytes, MPI_BYTE, peer[side], side, MPI_COMM_WORLD,
-                &requests[kNeighbours + side]);
+      MPI_Isend(out[side], kBorderBytes, MPI_BYTE, peer[side], side, MPI_COMM_WORLD, &requests[kNeighbours + side]);
     MPI_Waitall(2 * kNeighbours, requests, MPI_STATUSES_IGNORE);
     for (int side = 0; side < kNeighbours; ++side) {
       right = right && in[side][0] == (uint64_t)step;

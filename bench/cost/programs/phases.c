@@ -3,7 +3,8 @@
    usage: phases SEED SECONDS CALLS_PER_SECOND
    Ranks in a ring compute and exchange with both neighbours, again and again. How long they compute, how large the
    messages are and how uneven the ranks are changes at random from stretch to stretch (SEED), around a mean. The amount
-   of work is fixed: somewhat more than SECONDS on a processor of its own of 3 GHz. Every 16th round they agree on a number. */
+   of work is fixed: somewhat more than SECONDS on a processor of its own of 3 GHz. Every 16th round they agree on a
+   number. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   state = strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ULL + 88172645463325252ULL; /* alike on all ranks */
   const double seconds = atof(argv[2]), calls_per_s = atof(argv[3]);
-  const double unit_s = 2e-9; /* about; the same on each run, so that the work is */
+  const double unit_s = 2e-9;             /* about; the same on each run, so that the work is */
   const double round_s = 4 / calls_per_s; /* 2 Isends and Irecvs count as one, Waitall ... about 4 recorded calls */
   static char out[2][65536], in[2][65536];
   const int left = (rank + size - 1) % size, right = (rank + 1) % size;

@@ -3,15 +3,15 @@
    usage: storm KIND SECONDS [SILENT_SECONDS]
    KIND: pingpong  8 bytes there and back between ranks 0 and 1
          alltoall  one byte from each rank to each
-         threads   4 threads of each rank (MPI_THREAD_MULTIPLE), each sending 8 bytes to itself on a communicator of its own:
-                   Irecv, Send, Wait, none of which waits for another thread. (Threads that wait are no storm: Open MPI
-                   4.1 lets one of them wait for all, which gives a thousand rounds a second.)
-         self      one such thread, without MPI_THREAD_MULTIPLE: a storm also where ranks have to share a processor
-   First each rank computes for SILENT_SECONDS without a call. Then it storms until SECONDS after the start. Rank 0 prints
-   a line for every half second since the start: the seconds, the rounds done so far by all of its threads. Rounds are
-   timed by the system's clock, not by MPI's: a call of its own would be captured, too.
-   Two ranks that take turns also print behind it how long a cache line takes between their processors and back, in
-   nanoseconds, without MPI: what the machine's host makes of its processors, whatever is captured. */
+         threads   4 threads of each rank (MPI_THREAD_MULTIPLE), each sending 8 bytes to itself on a communicator of its
+   own: Irecv, Send, Wait, none of which waits for another thread. (Threads that wait are no storm: Open MPI 4.1 lets
+   one of them wait for all, which gives a thousand rounds a second.) self      one such thread, without
+   MPI_THREAD_MULTIPLE: a storm also where ranks have to share a processor First each rank computes for SILENT_SECONDS
+   without a call. Then it storms until SECONDS after the start. Rank 0 prints a line for every half second since the
+   start: the seconds, the rounds done so far by all of its threads. Rounds are timed by the system's clock, not by
+   MPI's: a call of its own would be captured, too. Two ranks that take turns also print behind it how long a cache line
+   takes between their processors and back, in nanoseconds, without MPI: what the machine's host makes of its
+   processors, whatever is captured. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
@@ -55,7 +55,7 @@ static int mark(struct marks* marks, long rounds, double at_s) {
 static struct {
   _Alignas(128) atomic_long ping;
   _Alignas(128) atomic_long pong;
-}* line;
+} * line;
 
 static void share_line(void) {
   char name[64];

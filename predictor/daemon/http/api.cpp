@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/hostlist.h"
 #include "base/munge_credential.h"
 #include "base/number.h"
-#include "base/hostlist.h"
 #include "predictor/daemon/http/list_pieces.h"
 #include "predictor/daemon/http/step_json.h"
 #include "predictor/daemon/http/step_rows.h"
@@ -134,8 +134,7 @@ Result<double> parse_time(const std::string& text, const char* what) {
 // A trace as it was when it was asked for: stream 0 whole, then 1 ...
 class TraceSource : public BodySource {
  public:
-  explicit TraceSource(std::shared_ptr<StepTrace> trace)
-      : trace_(std::move(trace)), streams_(trace_->streams()) {
+  explicit TraceSource(std::shared_ptr<StepTrace> trace) : trace_(std::move(trace)), streams_(trace_->streams()) {
     for (const StreamState& stream : streams_) size_bytes_ += stream.durable_bytes;
   }
   std::optional<std::uint64_t> size_bytes() const override { return size_bytes_; }
@@ -147,9 +146,8 @@ class TraceSource : public BodySource {
     std::string piece;
     if (at_ == streams_.size()) return piece;
     const std::uint64_t left = streams_[at_].durable_bytes - offset_;
-    auto read =
-        trace_->read_raw(streams_[at_].stream, offset_,
-                         static_cast<std::size_t>(std::min<std::uint64_t>(left, kTracePieceBytes)), piece);
+    auto read = trace_->read_raw(streams_[at_].stream, offset_,
+                                 static_cast<std::size_t>(std::min<std::uint64_t>(left, kTracePieceBytes)), piece);
     if (!read) return read.error();
     offset_ += piece.size();
     return piece;
@@ -227,10 +225,7 @@ struct Api::RequestTarget {
 };
 
 Api::Api(Steps& steps, std::set<uid_t> operators, std::string version, std::string token)
-    : steps_(steps),
-      operators_(std::move(operators)),
-      version_(std::move(version)),
-      token_(std::move(token)) {}
+    : steps_(steps), operators_(std::move(operators)), version_(std::move(version)), token_(std::move(token)) {}
 
 std::size_t Api::body_limit_bytes(std::string_view method, std::string_view target) {
   if (method == "PUT") return protocol::kMaxDescriptionBytes;
@@ -279,7 +274,7 @@ ApiResponse Api::handle(const ApiRequest& request) {
     const auto caller = authenticate(request, status);
     if (!caller) {
       return daemon::error_response(status, status == 401 ? "permission" : name_of(caller.error().code),
-                                 caller.error().message);
+                                    caller.error().message);
     }
     return route(*caller, request, *target);
   } catch (const std::bad_alloc&) {
@@ -330,8 +325,8 @@ ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Request
       return error_response(
           invalid_input("unknown parameter '" + name.substr(0, 40) + "': target, blocks, rows, columns"));
     }
-    const auto parsed = parse_decimal(
-        value, name == "rows" || name == "blocks" ? kMaxPictureRows : kMaxPictureColumns, name);
+    const auto parsed =
+        parse_decimal(value, name == "rows" || name == "blocks" ? kMaxPictureRows : kMaxPictureColumns, name);
     if (!parsed) return error_response(parsed.error());
     if (name != "target" && *parsed < 2) return error_response(invalid_input(name + ": at least 2 are needed"));
     const auto count = static_cast<std::uint32_t>(*parsed);
@@ -381,10 +376,9 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
   if (request.method == "POST" && path.size() == 8 && path[7] == "end") {
     const auto end = stream_end_of(request.body);
     if (!end) return error_response(end.error());
-    return answer(
-        steps_.end_stream(caller, *key, stream, *end),
-        "batches up to last_sequence are missing: send next_sequence, or count them in lost_batches",
-        "the stream has ended");
+    return answer(steps_.end_stream(caller, *key, stream, *end),
+                  "batches up to last_sequence are missing: send next_sequence, or count them in lost_batches",
+                  "the stream has ended");
   }
   return error_response(Error{ErrorCode::kNotFound, "streams take PUT, POST .../batches/N and POST .../end"});
 }
@@ -394,8 +388,7 @@ ApiResponse Api::accuracy(const Caller& caller, const RequestTarget& target) {
   query.uid = caller.uid;
   if (target.is_set("all")) {
     if (!caller.is_operator) {
-      return error_response(
-          Error{ErrorCode::kPermission, "only operators see everybody's programs: leave out all=1"});
+      return error_response(Error{ErrorCode::kPermission, "only operators see everybody's programs: leave out all=1"});
     }
     query.uid.reset();
   }
@@ -426,8 +419,7 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
   query.limit = kDefaultListLimit;
   const bool all = target.is_set("all");
   if (all && !caller.is_operator) {
-    return error_response(
-        Error{ErrorCode::kPermission, "only operators see everybody's steps: leave out all=1"});
+    return error_response(Error{ErrorCode::kPermission, "only operators see everybody's steps: leave out all=1"});
   }
   if (!all) query.uid = caller.uid;
   std::optional<RowColumns> rows;
@@ -441,8 +433,8 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
     } else if (name == "cluster") {
       if (auto checked = check_cluster_name(value); !checked) return error_response(checked.error());
       query.cluster = value;
-    } else if (name == "job" || name == "array_task" || name == "het_offset" || name == "step" ||
-               name == "restart" || name == "limit") {
+    } else if (name == "job" || name == "array_task" || name == "het_offset" || name == "step" || name == "restart" ||
+               name == "limit") {
       const auto number = parse_decimal(value, name == "limit" ? kMaxListLimit : kMaxId, name);
       if (!number) return error_response(number.error());
       const auto id = static_cast<std::uint32_t>(*number);
@@ -455,8 +447,7 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
     } else if (name == "user") {
       const auto uid = uid_of_user(value);
       if (!caller.is_operator && (!uid || *uid != caller.uid)) {
-        return error_response(
-            Error{ErrorCode::kPermission, "only operators see other users' steps: leave out user="});
+        return error_response(Error{ErrorCode::kPermission, "only operators see other users' steps: leave out user="});
       }
       if (!uid) return error_response(uid.error());
       query.uid = *uid;
@@ -482,10 +473,10 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
       if (!time_s) return error_response(time_s.error());
       (name == "since" ? query.since_s : query.until_s) = *time_s;
     } else {
-      return error_response(
-          invalid_input("unknown parameter '" + name.substr(0, 40) +
-                        "': cluster, job, array_task, het_offset, step, restart, user, account, partition, state, nodelist, "
-                        "all, since, until, limit, brief, summary, detail, rows"));
+      return error_response(invalid_input(
+          "unknown parameter '" + name.substr(0, 40) +
+          "': cluster, job, array_task, het_offset, step, restart, user, account, partition, state, nodelist, "
+          "all, since, until, limit, brief, summary, detail, rows"));
     }
   }
   if (rows) {

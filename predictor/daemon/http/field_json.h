@@ -24,8 +24,8 @@ constexpr unsigned form_of(StepDetail detail) {
   return protocol::In::kFull;
 }
 
-// Calls use(value). A program that would wait for ever has no run time: nobody shall take the time until then for one. The
-// same of one that was not replayed to its end for want of room.
+// Calls use(value). A program that would wait for ever has no run time: nobody shall take the time until then for one.
+// The same of one that was not replayed to its end for want of room.
 template <typename Field, typename Record, typename Use>
 void use_value(const Field& field, const Record& record, const Use& use) {
   const auto& value = std::invoke(field.member, record);

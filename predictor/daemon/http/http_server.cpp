@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -13,7 +14,6 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <set>
@@ -123,9 +123,8 @@ class Session : public std::enable_shared_from_this<Session> {
     parser_->body_limit(kMaxBatchBytes);
     idle_ = true;
     stream_.expires_after(server_->limits.idle_timeout);
-    http::async_read_header(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](error_code error, std::size_t) { self->header_read(error); });
+    http::async_read_header(stream_, buffer_, *parser_,
+                            [self = shared_from_this()](error_code error, std::size_t) { self->header_read(error); });
   }
 
   // Nothing is under way: the peer may be told goodbye.
@@ -239,12 +238,11 @@ class Session : public std::enable_shared_from_this<Session> {
     }
     serializer_.emplace(*header_);
     piece_ = std::move(response.body);
-    http::async_write_header(stream_, *serializer_,
-                             [self = shared_from_this()](error_code error, std::size_t) {
-                               if (error) return self->close();
-                               if (self->piece_.empty()) return self->next_piece();
-                               self->send_piece();
-                             });
+    http::async_write_header(stream_, *serializer_, [self = shared_from_this()](error_code error, std::size_t) {
+      if (error) return self->close();
+      if (self->piece_.empty()) return self->next_piece();
+      self->send_piece();
+    });
   }
 
   void next_piece() {
@@ -294,12 +292,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void drain() {
     stream_.expires_after(std::chrono::seconds(5));
     piece_.resize(65536);
-    stream_.async_read_some(asio::buffer(piece_),
-                            [self = shared_from_this()](error_code error, std::size_t bytes) {
-                              self->drained_bytes_ += bytes;
-                              if (error || self->drained_bytes_ > 4 * kMaxBatchBytes) return self->close();
-                              self->drain();
-                            });
+    stream_.async_read_some(asio::buffer(piece_), [self = shared_from_this()](error_code error, std::size_t bytes) {
+      self->drained_bytes_ += bytes;
+      if (error || self->drained_bytes_ > 4 * kMaxBatchBytes) return self->close();
+      self->drain();
+    });
   }
 
   void give_memory() {
@@ -390,8 +387,7 @@ Result<ListenAddress> HttpServer::listen(const ListenAddress& address) {
       struct stat status {};
       if (::lstat(address.unix_path.c_str(), &status) == 0) {
         if (!S_ISSOCK(status.st_mode))
-          return cannot_listen(address,
-                               "a file that is no socket is in the way: remove it, or name another path");
+          return cannot_listen(address, "a file that is no socket is in the way: remove it, or name another path");
         Local::socket probe(impl_->io);
         error_code refused;
         probe.connect(endpoint, refused);
@@ -426,11 +422,11 @@ Result<ListenAddress> HttpServer::listen(const ListenAddress& address) {
       impl_->acceptors.push_back(std::make_unique<ProtocolAcceptor<Tcp>>(*impl_, std::move(acceptor)));
     }
   } catch (const boost::system::system_error& error) {
-    return cannot_listen(address, error.code().message() +
-                                      (address.unix_path.empty()
-                                           ? ": choose another address with 'listen' in lbfd.toml"
-                                           : ": choose another path with 'listen' in lbfd.toml, or make its "
-                                             "directory, writable for lbfd"));
+    return cannot_listen(
+        address, error.code().message() + (address.unix_path.empty()
+                                               ? ": choose another address with 'listen' in lbfd.toml"
+                                               : ": choose another path with 'listen' in lbfd.toml, or make its "
+                                                 "directory, writable for lbfd"));
   }
   impl_->acceptors.back()->accept();
   return taken;

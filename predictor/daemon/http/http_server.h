@@ -14,8 +14,8 @@
 #include <string>
 
 #include "base/result.h"
-#include "predictor/daemon/http/api.h"
 #include "predictor/daemon/config.h"
+#include "predictor/daemon/http/api.h"
 
 namespace lbf::daemon {
 
@@ -31,8 +31,7 @@ class HttpServer {
   using Handler = std::function<ApiResponse(const ApiRequest&)>;
 
   // REQUIRES: io is run by one thread; io and workers outlive the server. `handler` must be thread-safe.
-  HttpServer(boost::asio::io_context& io, boost::asio::thread_pool& workers, Handler handler,
-             HttpLimits limits);
+  HttpServer(boost::asio::io_context& io, boost::asio::thread_pool& workers, Handler handler, HttpLimits limits);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

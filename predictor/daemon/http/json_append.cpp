@@ -10,8 +10,8 @@
 namespace lbf::daemon {
 
 void append_json(std::string& out, const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(),
-                                 [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
   if (plain) {
     out.append("\"").append(text).append("\"");
   } else {

@@ -1,6 +1,6 @@
 // Long lists of steps as bodies that are made while they are sent: the predictions of a few steps are read, written as
-// text, and sent while those of the next are read. A list takes as much memory as its steps without their predictions, the
-// database is free between the pieces, and who asked has work while lbfd has.
+// text, and sent while those of the next are read. A list takes as much memory as its steps without their predictions,
+// the database is free between the pieces, and who asked has work while lbfd has.
 //
 // Each step begins on a line of its own, and so does the end of the list (docs/formats/http-v1.md, "Lines").
 #pragma once

@@ -88,8 +88,8 @@ json cost_json(const db::CostRecord& cost, bool with_parts) {
   }
   json ranks = json::array();
   for (const db::RankCostRecord& rank : cost.ranks) {
-    ranks.push_back({rank.rank, rank.direct_s, rank.ideal_s, rank.recorded_calls, rank.counted_calls,
-                     rank.program_cpu_s});
+    ranks.push_back(
+        {rank.rank, rank.direct_s, rank.ideal_s, rank.recorded_calls, rank.counted_calls, rank.program_cpu_s});
   }
   out["nodes"] = std::move(nodes);
   out["ranks"] = std::move(ranks);

@@ -76,17 +76,18 @@ void add_columns_of_part(std::string_view part, std::string_view source, std::ve
   protocol::for_each_number<kTable>([&](auto number) {
     constexpr const auto& kField = std::get<number()>(kTable);
     if constexpr (kField.is_in(protocol::In::kRows)) {
-      columns.push_back({std::string(part) + '.' + std::string(kField.key), {source}, [](const Record& record, std::string& out) {
-                           if constexpr (requires { (record.*kPart).has_value(); }) {
-                             if (record.*kPart) {
-                               append(out, std::invoke(kField.member, *(record.*kPart)));
-                             } else {
-                               out += "null";
-                             }
-                           } else {
-                             append(out, std::invoke(kField.member, record.*kPart));
-                           }
-                         }});
+      columns.push_back(
+          {std::string(part) + '.' + std::string(kField.key), {source}, [](const Record& record, std::string& out) {
+             if constexpr (requires { (record.*kPart).has_value(); }) {
+               if (record.*kPart) {
+                 append(out, std::invoke(kField.member, *(record.*kPart)));
+               } else {
+                 out += "null";
+               }
+             } else {
+               append(out, std::invoke(kField.member, record.*kPart));
+             }
+           }});
     }
   });
 }
@@ -105,8 +106,8 @@ const std::vector<RowColumn<db::PredictionRecord>>& prediction_columns() {
   static const std::vector<RowColumn<db::PredictionRecord>> columns = [] {
     std::vector<RowColumn<db::PredictionRecord>> out;
     add_columns<db::PredictionRecord, db::kPredictionFields>(out);
-    add_columns_of_part<db::PredictionRecord, &db::PredictionRecord::topology, protocol::kTopologyTable>("topology", "topology_json",
-                                                                                                          out);
+    add_columns_of_part<db::PredictionRecord, &db::PredictionRecord::topology, protocol::kTopologyTable>(
+        "topology", "topology_json", out);
     return out;
   }();
   return columns;

@@ -22,8 +22,8 @@ struct RowColumns {
   db::ListValues values() const;
 };
 
-// "job,state,predictions.target": columns in this order, those of predictions always last. Errors: kInvalidInput (a name
-// that there is not, one that is there twice).
+// "job,state,predictions.target": columns in this order, those of predictions always last. Errors: kInvalidInput (a
+// name that there is not, one that is there twice).
 Result<RowColumns> parse_rows(std::string_view names);
 
 // The names that parse_rows knows.

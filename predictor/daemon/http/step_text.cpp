@@ -132,9 +132,10 @@ void append_step_text(const StepView& step, StepDetail detail, std::string& out)
     // Few steps have any.
     object.value("procedures") += record.procedures ? json_text(procedures_json(*record.procedures)) : "null";
   }
-  object.add_list("predictions", step.predictions, [obvious, form](const db::PredictionRecord& prediction, std::string& text) {
-    ObjectWriter(text, obvious).add_fields(db::kPredictionFields, prediction, form);
-  });
+  object.add_list("predictions", step.predictions,
+                  [obvious, form](const db::PredictionRecord& prediction, std::string& text) {
+                    ObjectWriter(text, obvious).add_fields(db::kPredictionFields, prediction, form);
+                  });
 }
 
 }  // namespace lbf::daemon

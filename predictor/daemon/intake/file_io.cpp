@@ -48,8 +48,7 @@ Result<void> sync_directory(const std::string& directory) {
   return {};
 }
 
-Result<void> write_all_at(int fd, std::span<const std::byte> bytes, std::uint64_t offset,
-                          const std::string& path) {
+Result<void> write_all_at(int fd, std::span<const std::byte> bytes, std::uint64_t offset, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (written < 0) {

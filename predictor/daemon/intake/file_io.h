@@ -28,8 +28,7 @@ Result<void> make_directory_durably(const std::string& path);
 Result<void> sync_directory(const std::string& directory);
 
 // All of `bytes` at `offset`; a partial write is continued.
-Result<void> write_all_at(int fd, std::span<const std::byte> bytes, std::uint64_t offset,
-                          const std::string& path);
+Result<void> write_all_at(int fd, std::span<const std::byte> bytes, std::uint64_t offset, const std::string& path);
 
 // Exactly `bytes.size()` bytes from `offset`. Errors: kIo, also when the file ends before.
 Result<void> read_all_at(int fd, std::span<std::byte> bytes, std::uint64_t offset, const std::string& path);

@@ -12,8 +12,7 @@ namespace {
 constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
 
 bool is_cluster_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
 }
 
 // Hostile input is shown cut and without control characters, so that a log line stays one line.
@@ -61,8 +60,8 @@ Result<StepKey> make_step_key(std::string_view cluster, std::string_view job, st
   if (!step_id) return step_id.error();
   const auto restarts = parse_decimal(restart, kMaxId, "restart count");
   if (!restarts) return restarts.error();
-  return StepKey{std::string(cluster), static_cast<std::uint32_t>(*job_id),
-                 static_cast<std::uint32_t>(*step_id), static_cast<std::uint32_t>(*restarts)};
+  return StepKey{std::string(cluster), static_cast<std::uint32_t>(*job_id), static_cast<std::uint32_t>(*step_id),
+                 static_cast<std::uint32_t>(*restarts)};
 }
 
 Result<StepKey> step_key_of_directory(std::string_view cluster, std::string_view directory_name) {
@@ -71,9 +70,8 @@ Result<StepKey> step_key_of_directory(std::string_view cluster, std::string_view
   if (second == std::string_view::npos) {
     return invalid_input("'" + shown(directory_name) + "' is not JOB.STEP.RESTART");
   }
-  auto key =
-      make_step_key(cluster, directory_name.substr(0, first),
-                    directory_name.substr(first + 1, second - first - 1), directory_name.substr(second + 1));
+  auto key = make_step_key(cluster, directory_name.substr(0, first),
+                           directory_name.substr(first + 1, second - first - 1), directory_name.substr(second + 1));
   // "007.0.0" and "7.0.0" would be the same step in two directories.
   if (key && key->directory_name() != directory_name) {
     return invalid_input("'" + shown(directory_name) + "' is not JOB.STEP.RESTART in plain decimal");

@@ -23,8 +23,7 @@ struct StepKey {
   bool operator==(const StepKey&) const = default;
   // Not defaulted: clang-tidy takes the 0 that the compiler compares with for a null pointer.
   std::strong_ordering operator<=>(const StepKey& other) const {
-    return std::tie(cluster, job, step, restart) <=>
-           std::tie(other.cluster, other.job, other.step, other.restart);
+    return std::tie(cluster, job, step, restart) <=> std::tie(other.cluster, other.job, other.step, other.restart);
   }
 
   std::string text() const;            // "cluster/12/0/0"

@@ -23,8 +23,7 @@ using nlohmann::json;
 constexpr int kStoreVersion = 1;
 
 std::int64_t realtime_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
@@ -41,11 +40,9 @@ json json_of(const StoredEnd& end) {
 
 Result<StoredEnd> parse_end(const std::string& text, const std::string& path) {
   const json end = json::parse(text, nullptr, false);
-  const auto is_number = [&end](const char* key) {
-    return end.contains(key) && end[key].is_number_unsigned();
-  };
-  if (!end.is_object() || !is_number("last_sequence") || !is_number("lost_batches") ||
-      !end.contains("reason") || !end["reason"].is_string()) {
+  const auto is_number = [&end](const char* key) { return end.contains(key) && end[key].is_number_unsigned(); };
+  if (!end.is_object() || !is_number("last_sequence") || !is_number("lost_batches") || !end.contains("reason") ||
+      !end["reason"].is_string()) {
     return invalid_input(path + " is damaged: remove the step's directory");
   }
   return StoredEnd{{end["last_sequence"].get<std::uint64_t>(), end["lost_batches"].get<std::uint64_t>(),
@@ -124,8 +121,7 @@ struct StepTrace::Stream {
 
   Result<void> cut() REQUIRES(mutex) {
     if (!torn) return {};
-    if (::ftruncate(fd.get(), static_cast<off_t>(durable_bytes)) != 0)
-      return system_error("cut", path, errno);
+    if (::ftruncate(fd.get(), static_cast<off_t>(durable_bytes)) != 0) return system_error("cut", path, errno);
     torn = false;
     return {};
   }
@@ -275,10 +271,8 @@ Result<std::shared_ptr<StepTrace>> StepTrace::create(StepKey key, std::string di
                      {"owner_uid", owner},
                      {"created_realtime_ns", created_ns},
                      {"description", first.raw}};
-  if (auto written = write_file_durably(directory + "/step.json", step.dump()); !written)
-    return written.error();
-  return std::shared_ptr<StepTrace>(
-      new StepTrace(std::move(key), std::move(directory), first, owner, created_ns));
+  if (auto written = write_file_durably(directory + "/step.json", step.dump()); !written) return written.error();
+  return std::shared_ptr<StepTrace>(new StepTrace(std::move(key), std::move(directory), first, owner, created_ns));
 }
 
 Result<std::shared_ptr<StepTrace>> StepTrace::open(StepKey key, std::string directory) {
@@ -295,8 +289,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey 
   if (!text) return text.error();
   const json step = json::parse(*text, nullptr, false);
   if (!step.is_object() || !step.contains("version") || !step["version"].is_number_integer() ||
-      !step.contains("owner_uid") || !step["owner_uid"].is_number_unsigned() ||
-      !step.contains("description")) {
+      !step.contains("owner_uid") || !step["owner_uid"].is_number_unsigned() || !step.contains("description")) {
     return invalid_input(path + " is damaged: remove the directory");
   }
   if (step["version"].get<int>() != kStoreVersion) {
@@ -305,9 +298,9 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey 
   }
   auto description = protocol::decode_step_description(step["description"].dump());
   if (!description) return invalid_input(path + ": " + description.error().message);
-  std::shared_ptr<StepTrace> trace(
-      new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
-                    step["owner_uid"].get<uid_t>(), step["created_realtime_ns"].get<Nanoseconds>()));
+  std::shared_ptr<StepTrace> trace(new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
+                                                 step["owner_uid"].get<uid_t>(),
+                                                 step["created_realtime_ns"].get<Nanoseconds>()));
   if (auto loaded = trace->load_streams(purpose); !loaded) return loaded.error();
   return trace;
 }
@@ -373,9 +366,8 @@ Result<void> StepTrace::add_stream(std::uint32_t number, protocol::StreamDescrip
 
 Result<std::uint64_t> StepTrace::register_stream(const protocol::StepDescription& description) {
   if (description.nodes != description_.nodes || description.tasks != description_.tasks) {
-    return invalid_input(
-        "step " + key_.text() +
-        ": this stream describes other nodes or another number of tasks than the step's first one");
+    return invalid_input("step " + key_.text() +
+                         ": this stream describes other nodes or another number of tasks than the step's first one");
   }
   const std::uint32_t number = description.node_index;
   const MutexLock lock(mutex_);
@@ -388,7 +380,8 @@ Result<std::uint64_t> StepTrace::register_stream(const protocol::StepDescription
     return found->second->state().next_sequence;
   }
   const auto store = [&] { return store_description(number, description); };
-  if (auto added = add_stream(number, protocol::StreamDescription::of(description), store); !added) return added.error();
+  if (auto added = add_stream(number, protocol::StreamDescription::of(description), store); !added)
+    return added.error();
   return std::uint64_t{1};
 }
 
@@ -398,8 +391,7 @@ StepTrace::Stream* StepTrace::find_stream(std::uint32_t stream) const {
   return found == streams_.end() ? nullptr : found->second.get();  // streams are never removed
 }
 
-Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t sequence,
-                                       std::span<const std::byte> batch) {
+Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t sequence, std::span<const std::byte> batch) {
   Stream* stream = find_stream(number);
   if (stream == nullptr) {
     return Error{ErrorCode::kNotFound, "step " + key_.text() + ": stream " + std::to_string(number) +
@@ -427,8 +419,7 @@ Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t seque
   stream->torn = true;  // until the new end is durable
   auto written = write_all_at(stream->fd.get(), batch, stream->durable_bytes, stream->path);
   // After a failed fdatasync the kernel may call the pages clean: they are cut and written anew by the retry.
-  if (written && ::fdatasync(stream->fd.get()) != 0)
-    written = system_error("synchronise", stream->path, errno);
+  if (written && ::fdatasync(stream->fd.get()) != 0) written = system_error("synchronise", stream->path, errno);
   if (!written) {
     (void)stream->cut().ok();  // otherwise before the next write
     return written.error();
@@ -544,8 +535,7 @@ Result<void> StepTrace::read_batch(std::uint32_t number, std::uint64_t sequence,
 Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std::size_t limit_bytes,
                                  std::string& buffer) const {
   const auto state = stream(number);
-  if (!state || offset > state->durable_bytes)
-    return Error{ErrorCode::kNotFound, "no such part of the trace"};
+  if (!state || offset > state->durable_bytes) return Error{ErrorCode::kNotFound, "no such part of the trace"};
   buffer.resize(std::min<std::uint64_t>(limit_bytes, state->durable_bytes - offset));
   if (buffer.empty()) return {};  // of a stream without batches the file is closed
   const Stream* stream = find_stream(number);

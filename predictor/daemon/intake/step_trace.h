@@ -111,8 +111,7 @@ class StepTrace {
   // Batch `sequence` (from 1), whole, into `buffer`. Errors: kNotFound (not durable here), kIo.
   Result<void> read_batch(std::uint32_t stream, std::uint64_t sequence, std::string& buffer) const;
   // Up to `limit_bytes` raw bytes from `offset`, for copies of the trace.
-  Result<void> read_raw(std::uint32_t stream, std::uint64_t offset, std::size_t limit_bytes,
-                        std::string& buffer) const;
+  Result<void> read_raw(std::uint32_t stream, std::uint64_t offset, std::size_t limit_bytes, std::string& buffer) const;
 
  private:
   struct Stream;

@@ -38,8 +38,8 @@ StoredTraceReader::Next StoredTraceReader::next(const std::vector<StreamState>& 
     const auto found = streams_.find(state.stream);
     const Stream* stream = found == streams_.end() ? nullptr : found->second.get();
     const Seconds at_s = stream == nullptr ? 0 : stream->mean_replayed_s();
-    const bool has_batch = stream == nullptr ? state.next_sequence > 1
-                                             : !stream->broken && stream->next_sequence < state.next_sequence;
+    const bool has_batch =
+        stream == nullptr ? state.next_sequence > 1 : !stream->broken && stream->next_sequence < state.next_sequence;
     if (has_batch && (!next.stream || at_s < next_s)) {
       next.stream = state.stream;
       next_s = at_s;
@@ -78,8 +78,8 @@ Result<void> StoredTraceReader::read(std::uint32_t number, const Sink& sink) {
   };
   const auto fail = [&](const Error& error) {
     from.broken = true;
-    return Error{error.code, "stream " + std::to_string(number) + ", batch " + std::to_string(from.next_sequence) + ": " +
-                                 error.message};
+    return Error{error.code, "stream " + std::to_string(number) + ", batch " + std::to_string(from.next_sequence) +
+                                 ": " + error.message};
   };
   if (const auto read = trace_->read_batch(number, from.next_sequence, batch_); !read) return fail(read.error());
   const auto decoded = from.decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), batch_sink);
@@ -91,8 +91,8 @@ Result<void> StoredTraceReader::read(std::uint32_t number, const Sink& sink) {
 std::string StoredTraceReader::give_up(std::uint32_t number, const std::string& what) {
   Stream& from = stream(number);
   from.broken = true;
-  return "the replay of stream " + std::to_string(number) + " stopped at batch " + std::to_string(from.next_sequence) + ": " +
-         what;
+  return "the replay of stream " + std::to_string(number) + " stopped at batch " + std::to_string(from.next_sequence) +
+         ": " + what;
 }
 
 std::optional<std::uint32_t> StoredTraceReader::stream_of(Rank rank) const {

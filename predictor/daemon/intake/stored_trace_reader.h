@@ -1,8 +1,8 @@
 // StoredTraceReader: the stored batches of a step, which may still run -> events of its ranks and control records.
 //
-// Place in the event's way: trace store -> *StoredTraceReader* -> match -> replay. Each replay of a step has one. It reads
-// one batch at a time, always of the stream whose ranks are furthest behind, so that a replay holds little: what one rank
-// sent and another has not received yet. A whole trace is read event by event (StreamMerge).
+// Place in the event's way: trace store -> *StoredTraceReader* -> match -> replay. Each replay of a step has one. It
+// reads one batch at a time, always of the stream whose ranks are furthest behind, so that a replay holds little: what
+// one rank sent and another has not received yet. A whole trace is read event by event (StreamMerge).
 #pragma once
 
 #include <cstdint>

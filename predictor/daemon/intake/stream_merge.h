@@ -28,8 +28,7 @@ class BatchSource {
 class StreamMerge {
  public:
   // REQUIRES: `communicators` outlives the merge. World ranks >= max_ranks are refused.
-  StreamMerge(CommunicatorTable& communicators, Rank max_ranks,
-              std::vector<std::unique_ptr<BatchSource>> sources);
+  StreamMerge(CommunicatorTable& communicators, Rank max_ranks, std::vector<std::unique_ptr<BatchSource>> sources);
 
   // Hands on some events of one rank, and the control records that come with them. False: there was nothing
   // left. After an error the merge must not be used any more.

@@ -6,12 +6,12 @@
 namespace lbf::daemon {
 
 // A thread that has a processor to itself takes as much processor time as time passes; one that others push aside takes
-// less, and every moment of it holds one of them up (in ranks that wait for each other, all of them). So a replay looks at its
-// own turns: where they took much longer than they computed, it rests.
+// less, and every moment of it holds one of them up (in ranks that wait for each other, all of them). So a replay looks
+// at its own turns: where they took much longer than they computed, it rests.
 class IdleTurns {
  public:
-  // A turn computed for CPU_S and took WALL_S. Seconds to rest before the next one; 0 where a processor was idle, and until
-  // there is enough to tell.
+  // A turn computed for CPU_S and took WALL_S. Seconds to rest before the next one; 0 where a processor was idle, and
+  // until there is enough to tell.
   Seconds rest_after(Seconds cpu_s, Seconds wall_s) {
     cpu_s_ += cpu_s;
     wall_s_ += wall_s;

@@ -6,9 +6,9 @@
 namespace lbf::daemon {
 
 struct MeasuredRun {
-  bool is_finished = false;  // all its streams ended and were replayed
-  bool is_partial = false;   // something of it is missing, or contradicts itself
-  Seconds measured_s = 0;    // 0: not known
+  bool is_finished = false;    // all its streams ended and were replayed
+  bool is_partial = false;     // something of it is missing, or contradicts itself
+  Seconds measured_s = 0;      // 0: not known
   Seconds longest_stop_s = 0;  // of a rank, in a suspended job
 
   bool is_whole() const { return is_finished && !is_partial; }

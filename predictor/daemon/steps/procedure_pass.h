@@ -14,9 +14,9 @@
 
 #include "base/result.h"
 #include "db/procedure_record.h"
-#include "predictor/engine/metric/critical_path.h"
 #include "predictor/daemon/steps/step_procedures.h"
 #include "predictor/daemon/steps/trace_pass.h"
+#include "predictor/engine/metric/critical_path.h"
 
 namespace lbf::daemon {
 
@@ -25,8 +25,8 @@ class ProcedurePass {
   static constexpr std::size_t kMostPredicted = 32;  // procedures; each has three scenarios
 
   // `names`: of the step's procedures so far; `predicted`: the numbers of those that the replay is about, at most
-  // kMostPredicted (none: only the path and its ranks are wanted); `sampled`: as TraceProcedures::sampled. Errors: those
-  // of Predictor::make.
+  // kMostPredicted (none: only the path and its ranks are wanted); `sampled`: as TraceProcedures::sampled. Errors:
+  // those of Predictor::make.
   static Result<std::unique_ptr<ProcedurePass>> make(std::shared_ptr<const StepTrace> trace, const engine::Target& ran,
                                                      std::vector<std::string> names,
                                                      std::vector<std::uint32_t> predicted, ReplayMemory* memory,

@@ -105,7 +105,8 @@ std::vector<std::uint32_t> ProcedurePredictions::foremost(const std::vector<std:
       chosen.insert(static_cast<std::uint32_t>(std::find(names.begin(), names.end(), name) - names.begin()));
     }
   }
-  for (const std::uint32_t number : said_.foremost(ProcedurePass::kMostPredicted - chosen.size())) chosen.insert(number);
+  for (const std::uint32_t number : said_.foremost(ProcedurePass::kMostPredicted - chosen.size()))
+    chosen.insert(number);
   return {chosen.begin(), chosen.end()};
 }
 
@@ -130,7 +131,8 @@ void ProcedurePredictions::begin_pass(const engine::Target& ran, bool complete) 
   if (!wanted.empty()) ++passes_;
   std::map<Rank, std::vector<SampledShare>> sampled;
   if (complete) sampled = said_.sampled_shares(names);
-  auto pass = ProcedurePass::make(trace_, ran, std::move(names), std::move(wanted), options_.memory.get(), std::move(sampled));
+  auto pass =
+      ProcedurePass::make(trace_, ran, std::move(names), std::move(wanted), options_.memory.get(), std::move(sampled));
   if (pass) {
     pass_ = std::move(pass).value();
     return;
@@ -178,13 +180,15 @@ void ProcedurePredictions::set_capture_cost(const engine::CaptureCost& cost) {
   if (pass_ != nullptr) pass_->set_capture_cost(cost);
 }
 
-void ProcedurePredictions::describe(const MeasuredRun& run, db::StepRecord& record, std::vector<std::string>& notes) const {
+void ProcedurePredictions::describe(const MeasuredRun& run, db::StepRecord& record,
+                                    std::vector<std::string>& notes) const {
   if (said_.empty() || options_.picture != nullptr) return;
   db::ProcedureReport report;
   report.procedures = said_.records();
   if (pass_ != nullptr && !pass_->predicted().empty()) pass_->describe(report, run.is_whole());
   if (!said_.names().empty() && (pass_ == nullptr || !pass_->is_done())) report.why_deferred = why_deferred_;
-  if (run.is_finished && !report.why_deferred.empty()) notes.push_back("procedures are deferred: " + report.why_deferred);
+  if (run.is_finished && !report.why_deferred.empty())
+    notes.push_back("procedures are deferred: " + report.why_deferred);
   for (std::string& note : said_.notes()) notes.push_back(std::move(note));
   if (said_.names().size() > ProcedurePass::kMostPredicted) {
     notes.push_back(fmt::format("of {} procedures the {} with most time are predicted", said_.names().size(),

@@ -1,5 +1,5 @@
-// ProcedurePredictions: procedure LBF of one step: what its ranks say of procedures, which of them all ranks are to measure,
-// and the replays that predict from them.
+// ProcedurePredictions: procedure LBF of one step: what its ranks say of procedures, which of them all ranks are to
+// measure, and the replays that predict from them.
 //
 // Place in the event's way: events, control records -> *ProcedurePredictions* (StepProcedures, ProcedureSearch,
 // ProcedurePass) -> db; backwards: the list of procedures for the relays. docs/lbfd.md, "Procedures".
@@ -37,8 +37,8 @@ class ProcedurePredictions {
   void take(std::uint32_t stream, Rank rank, const protocol::ProcedureSamplesRecord& record);
   void take(std::uint32_t stream, Rank rank, const protocol::ProcedureRemarkRecord& record);
 
-  // The replay of the step's procedures, of the configuration that ran. WHY_NO_CPU: as StepPredictions::work. False: there
-  // is nothing to do for it now.
+  // The replay of the step's procedures, of the configuration that ran. WHY_NO_CPU: as StepPredictions::work. False:
+  // there is nothing to do for it now.
   bool work(const engine::Target& ran, const std::vector<StreamState>& streams, bool trace_is_complete,
             bool all_processes_seen, const std::string& why_no_cpu);
   void give_up();

@@ -26,8 +26,7 @@ void ProcedureSearch::take_candidate(std::int32_t rank, std::uint64_t number, st
   told.own_samples = own_samples;
   changed_ = true;
   if (of == 0 || number >= told.of || candidate.names.empty()) return;
-  std::erase_if(candidate.names,
-                [](const std::string& name) { return name.empty() || name.size() > kMostNameBytes; });
+  std::erase_if(candidate.names, [](const std::string& name) { return name.empty() || name.size() > kMostNameBytes; });
   if (candidate.names.size() > kMostCallers) candidate.names.resize(kMostCallers);
   if (!candidate.names.empty()) told.candidates.try_emplace(number, std::move(candidate));
 }
@@ -73,8 +72,8 @@ std::vector<ProcedureSearch::Hypothesis> ProcedureSearch::ranked(const Evidence&
     if (told.own_samples == 0) continue;
     const double weight = weight_of(rank);
     for (const auto& [number, candidate] : told.candidates) {
-      const double share =
-          weight * static_cast<double>(std::min(candidate.samples, told.own_samples)) / static_cast<double>(told.own_samples);
+      const double share = weight * static_cast<double>(std::min(candidate.samples, told.own_samples)) /
+                           static_cast<double>(told.own_samples);
       Hypothesis& one = by_name[candidate.names.front()];
       one.share += share;
       if (one.names.empty() || share > one.weight_of_chain) {
@@ -144,7 +143,8 @@ bool ProcedureSearch::decide(const Evidence& evidence) {
   for (const Wanted& one : wanted) {
     if (is_in(names, one.name)) continue;
     const double its_cost = known_cost(one.name);
-    if (names.size() == kMostMeasured || cost + its_cost > evidence.cost_limit || bytes + one.name.size() + 1 > kMostBytes) {
+    if (names.size() == kMostMeasured || cost + its_cost > evidence.cost_limit ||
+        bytes + one.name.size() + 1 > kMostBytes) {
       ++waiting;
       continue;
     }

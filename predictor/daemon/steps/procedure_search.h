@@ -1,11 +1,12 @@
 // ProcedureSearch: which procedures all ranks of a step measure (`--lbf-procedures=auto`), from what all of them say.
 //
-// Place in the event's way, backwards: control records -> StepProcedures, *ProcedureSearch* (with the critical path of the
-// replay) -> answer to a batch -> relay -> ring -> capture. Hollingsworth & Miller's Performance Consultant: hypotheses ("the
-// critical path runs through F") are tested where evidence is cheap first (samples of each rank, weighted by the rank's
-// part of the critical path), then by measuring, as many at once as the overhead limit allows by what they are
-// known to cost. One that is wrong is taken off, and the next one tested; one that costs too much is given up for its
-// caller. docs/procedures.md, "One list for all ranks". No clock of its own: the caller passes the time in.
+// Place in the event's way, backwards: control records -> StepProcedures, *ProcedureSearch* (with the critical path of
+// the replay) -> answer to a batch -> relay -> ring -> capture. Hollingsworth & Miller's Performance Consultant:
+// hypotheses ("the critical path runs through F") are tested where evidence is cheap first (samples of each rank,
+// weighted by the rank's part of the critical path), then by measuring, as many at once as the overhead limit allows by
+// what they are known to cost. One that is wrong is taken off, and the next one tested; one that costs too much is
+// given up for its caller. docs/procedures.md, "One list for all ranks". No clock of its own: the caller passes the
+// time in.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +33,9 @@ struct ProcedureCandidate {
 class ProcedureSearch {
  public:
   static constexpr std::size_t kMostMeasured = 5;
-  static constexpr double kLeastShare = 0.02;   // of the critical path
-  static constexpr Seconds kPatienceS = 2;      // for ranks that have no samples yet
-  static constexpr Seconds kTestS = 5;          // of the critical path, until a hypothesis can be called wrong
+  static constexpr double kLeastShare = 0.02;      // of the critical path
+  static constexpr Seconds kPatienceS = 2;         // for ranks that have no samples yet
+  static constexpr Seconds kTestS = 5;             // of the critical path, until a hypothesis can be called wrong
   static constexpr std::size_t kMostBytes = 4000;  // of a list: what a ring has room for (spank_plugin/capture/ring.h)
   static constexpr std::size_t kMostNames = 512;   // a hostile rank could say any number
   static constexpr std::uint64_t kMostLists = 16;
@@ -47,8 +48,8 @@ class ProcedureSearch {
     std::span<const std::pair<std::int32_t, Seconds>> path_of_rank{};  // PathProfile::rank_s; -1: all others
     std::map<std::string, Seconds> path_of_procedure{};                // of those that are measured
     double cost_limit = 1;  // share of a rank's time that measured calls may cost
-    // What measuring a procedure will cost; nothing: nobody knows. Such a one is tried: all that is measured together costs
-    // the limit at most, because the measuring in the program ends there by itself, and then it is known.
+    // What measuring a procedure will cost; nothing: nobody knows. Such a one is tried: all that is measured together
+    // costs the limit at most, because the measuring in the program ends there by itself, and then it is known.
     std::function<std::optional<double>(const std::string& name)> known_cost{};
   };
 
@@ -76,7 +77,7 @@ class ProcedureSearch {
   };
   struct Hypothesis {
     std::vector<std::string> names;
-    double share = 0;         // of the critical path, as samples say
+    double share = 0;            // of the critical path, as samples say
     double weight_of_chain = 0;  // of the rank whose callers these are
   };
   // When a procedure came onto the list, in lengths of the critical path.
@@ -90,11 +91,11 @@ class ProcedureSearch {
   std::map<std::int32_t, Told> told_;  // by rank
   std::optional<Seconds> first_told_s_;
   std::set<std::string> off_;
-  std::set<std::string> wrong_;  // tested
+  std::set<std::string> wrong_;        // tested
   std::map<std::string, Test> tests_;  // of what is on the list
   protocol::ProcedureList list_;
-  bool changed_ = false;    // something was said since the last decision
-  Seconds decided_s_ = 0;   // when that was
+  bool changed_ = false;   // something was said since the last decision
+  Seconds decided_s_ = 0;  // when that was
 };
 
 }  // namespace lbf::daemon

@@ -17,7 +17,8 @@ class ProcedureTranslation {
  public:
   // EVENTS of RANK with the numbers that TABLE gives; valid until the next call. A procedure without a name, or with a
   // number from END on, is time like any other.
-  std::span<const Event> translate(const ProcedureTable& table, std::size_t end, Rank rank, std::span<const Event> events);
+  std::span<const Event> translate(const ProcedureTable& table, std::size_t end, Rank rank,
+                                   std::span<const Event> events);
 
  private:
   std::vector<Event> events_;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kMostWordBytes = 200;
 constexpr std::size_t kMostPrograms = 8;  // of one step (srun --multi-prog)
-// Of the time that was seen the program has this share at least, whatever the capture says of itself; and of a rank's time
-// its processors, whatever it waited for.
+// Of the time that was seen the program has this share at least, whatever the capture says of itself; and of a rank's
+// time its processors, whatever it waited for.
 constexpr double kLeastOfSeen = 0.1;
 
 std::string word_of(const std::string& text) {
@@ -98,13 +98,14 @@ std::optional<db::ProgramRun> ProgramProfile::run(
   out.script = joined(scripts_);
   out.name = name_;
   if (capture_ended_) {
-    // Nobody counted the rest of the calls, by which it would be recognised. Until then all were recorded or counted, in a time
-    // that is known: the recorded part alone is a moment, in which a program may call as often as never again. What the
-    // capture took made calls rarer than they are.
+    // Nobody counted the rest of the calls, by which it would be recognised. Until then all were recorded or counted,
+    // in a time that is known: the recorded part alone is a moment, in which a program may call as often as never
+    // again. What the capture took made calls rarer than they are.
     if (watched.watched_s > 0) {
       out.calls = watched.recorded_calls + watched.counted_calls;
       out.rank_s = std::max(watched.watched_s - watched.capture_s, kLeastOfSeen * watched.watched_s);
-      // As of other runs: processor time, in which the ranks' threads add up, and waiting without polling does not count.
+      // As of other runs: processor time, in which the ranks' threads add up, and waiting without polling does not
+      // count.
       if (watched.program_cpu_s > 0 && rank_s > 0) out.rank_s *= std::max(watched.program_cpu_s / rank_s, kLeastOfSeen);
     } else {
       out.calls = watched.recorded_calls;

@@ -24,14 +24,14 @@ class ProgramProfile {
   struct Watched {
     std::uint64_t recorded_calls = 0;
     std::uint64_t counted_calls = 0;
-    Seconds recording_s = 0;  // what recording them took
-    Seconds capture_s = 0;    // ... and counting
-    Seconds watched_s = 0;    // wall time in which they were recorded or counted; 0: not all relays said it
+    Seconds recording_s = 0;    // what recording them took
+    Seconds capture_s = 0;      // ... and counting
+    Seconds watched_s = 0;      // wall time in which they were recorded or counted; 0: not all relays said it
     Seconds program_cpu_s = 0;  // processor time of the whole run
   };
   // `calls_of_rank`: calls and seconds by function id, as the ranks' `stats` records say; `rank_s`: sum of the ranks'
-  // times. Where the capture ended before the program: of the part until then (ProgramRun::seen_process_s). Nothing: no process
-  // said which program it is; or the capture ended, and no relay said what was seen of it.
+  // times. Where the capture ended before the program: of the part until then (ProgramRun::seen_process_s). Nothing: no
+  // process said which program it is; or the capture ended, and no relay said what was seen of it.
   std::optional<db::ProgramRun> run(
       const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
       const Watched& watched) const;
@@ -44,7 +44,7 @@ class ProgramProfile {
   Seconds process_s_ = 0;
   Seconds seen_s_ = 0;  // all time in events
   double sent_bytes_ = 0;
-  bool windows_ = false;  // the capture was closed at times
+  bool windows_ = false;        // the capture was closed at times
   bool capture_ended_ = false;  // ... or ended before the program
 };
 

@@ -1,8 +1,8 @@
 // ReplayBudget, ReplayMemory: how much of lbfd the targets of a step may take (docs/lbfd.md, "Budgets").
 //
 // Place in the cost system: Hollingsworth & Miller treat "data analysis workstations" as a resource with a limit like
-// the program's processor time: hypotheses are worked down from a ranked list as far as it reaches; what does not fit is
-// deferred, not dropped.
+// the program's processor time: hypotheses are worked down from a ranked list as far as it reaches; what does not fit
+// is deferred, not dropped.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,7 @@ struct ReplayBudget {
   bool is_limited() const { return cpu_percent > 0; }
   // `rank_s`: sum of the ranks' measured times so far.
   Seconds allowed_s(Seconds rank_s) const { return free_cpu_s + cpu_percent / 100 * rank_s; }
-  bool has_room(Seconds rank_s, Seconds spent_s) const {
-    return !is_limited() || spent_s < allowed_s(rank_s);
-  }
+  bool has_room(Seconds rank_s, Seconds spent_s) const { return !is_limited() || spent_s < allowed_s(rank_s); }
 };
 
 // Memory of all replays together, as far as it can be told. Thread-safe.

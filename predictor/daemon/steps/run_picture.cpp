@@ -103,8 +103,7 @@ void RunPicture::measured(Rank rank, std::span<const Event> events) {
 void RunPicture::add_message(Matrix& matrix, Rank from, Rank to, Bytes bytes) {
   const auto source = static_cast<std::size_t>(from);
   const auto destination = static_cast<std::size_t>(to);
-  matrix.bytes[matrix.block_of_rank[source] * matrix.first_rank.size() + matrix.block_of_rank[destination]] +=
-      bytes;
+  matrix.bytes[matrix.block_of_rank[source] * matrix.first_rank.size() + matrix.block_of_rank[destination]] += bytes;
   const bool inside = matrix.node_of_rank[source] == matrix.node_of_rank[destination];
   (inside ? matrix.inside_bytes : matrix.between_bytes) += bytes;
 }

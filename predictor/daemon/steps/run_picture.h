@@ -75,10 +75,10 @@ class RunPicture : public engine::TimelineObserver {
   struct Matrix {
     std::vector<std::uint32_t> node_of_rank;
     std::vector<std::uint32_t> block_of_rank;
-    std::vector<Rank> first_rank;                 // of each block
-    std::vector<std::uint32_t> first_node;        // of each block's first rank
-    std::vector<Bytes> bytes;                     // [from block][to block]
-    Bytes inside_bytes = 0;                       // of messages inside a node
+    std::vector<Rank> first_rank;           // of each block
+    std::vector<std::uint32_t> first_node;  // of each block's first rank
+    std::vector<Bytes> bytes;               // [from block][to block]
+    Bytes inside_bytes = 0;                 // of messages inside a node
     Bytes between_bytes = 0;
   };
   Matrix make_matrix(const std::vector<std::uint32_t>& node_of_rank) const;

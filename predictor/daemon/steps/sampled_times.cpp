@@ -43,7 +43,8 @@ std::span<const Event> SampledTimes::put_into(Rank rank, std::span<const Event> 
       const Seconds exclusive_s = std::min({share.exclusive * gap_s, room_s, inclusive_s});
       room_s -= exclusive_s;
       auto& values = numbers_.emplace_back();
-      values = {share.procedure, static_cast<std::uint64_t>(inclusive_s * 1e9), static_cast<std::uint64_t>(exclusive_s * 1e9), 0};
+      values = {share.procedure, static_cast<std::uint64_t>(inclusive_s * 1e9),
+                static_cast<std::uint64_t>(exclusive_s * 1e9), 0};
       Event time;
       time.kind = EventKind::kProcedure;
       time.values = values;

@@ -1,8 +1,8 @@
 // SampledTimes: times of procedures that samples stand in for, put into a rank's events as if they had been measured.
 //
-// Place in the event's way: control records `procedure_samples` -> StepProcedures (shares) -> *SampledTimes* -> match -> replay.
-// Every interval between two events has the procedure's average share of its process time (docs/procedures.md, "Sampled
-// instead"). lbfd and lbf-whatif run the same.
+// Place in the event's way: control records `procedure_samples` -> StepProcedures (shares) -> *SampledTimes* -> match
+// -> replay. Every interval between two events has the procedure's average share of its process time
+// (docs/procedures.md, "Sampled instead"). lbfd and lbf-whatif run the same.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class SampledTimes {
     Seconds measured_s = 0;  // ... that they give to procedures, exclusive
   };
   std::map<Rank, Of> ranks_;
-  std::vector<Event> out_;                                              // scratch
+  std::vector<Event> out_;                                            // scratch
   std::vector<std::array<std::uint64_t, kProcedureValues>> numbers_;  // scratch: what out_ points to
 };
 

@@ -16,7 +16,8 @@ namespace {
 // Works out the configuration of one step.
 class Configurator {
  public:
-  Configurator(const StepTrace& trace, const NetworkCatalog& networks, const StepRunOptions& options, StepRemarks& remarks)
+  Configurator(const StepTrace& trace, const NetworkCatalog& networks, const StepRunOptions& options,
+               StepRemarks& remarks)
       : trace_(trace), step_(trace.description()), networks_(networks), options_(options), remarks_(remarks) {}
   StepConfiguration work_out();
 
@@ -118,7 +119,7 @@ void Configurator::find_topology_nodes() {
     const std::optional<std::uint32_t> node = options_.topology->find(name);
     if (!node || taken[*node]) {
       remarks_.add_note(fmt::format("node {} is {} {}: all nodes are taken to be equally far apart", name,
-                           node ? "named twice, but once in" : "not in", options_.topology->file()));
+                                    node ? "named twice, but once in" : "not in", options_.topology->file()));
       return;
     }
     taken[*node] = true;
@@ -141,7 +142,7 @@ std::vector<engine::Target> Configurator::make_targets() {
     }
     if (out_.ran.topology != nullptr && target.topology == nullptr) {
       remarks_.add_note(fmt::format("{} connects no {} nodes: on so many they are taken to be equally far apart",
-                           out_.ran.topology->file(), target.nodes));
+                                    out_.ran.topology->file(), target.nodes));
     }
   }
   return targets;
@@ -184,8 +185,8 @@ std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::
   return map;
 }
 
-StepConfiguration configuration_of(const StepTrace& trace, const NetworkCatalog& networks, const StepRunOptions& options,
-                                   StepRemarks& remarks) {
+StepConfiguration configuration_of(const StepTrace& trace, const NetworkCatalog& networks,
+                                   const StepRunOptions& options, StepRemarks& remarks) {
   return Configurator(trace, networks, options, remarks).work_out();
 }
 

@@ -22,8 +22,8 @@ struct StepConfiguration {
 };
 
 // From what is registered now. REMARKS get what is assumed, and what contradicts itself.
-StepConfiguration configuration_of(const StepTrace& trace, const NetworkCatalog& networks, const StepRunOptions& options,
-                                   StepRemarks& remarks);
+StepConfiguration configuration_of(const StepTrace& trace, const NetworkCatalog& networks,
+                                   const StepRunOptions& options, StepRemarks& remarks);
 
 // The placement's name where it has one: "block", "cyclic", "plane=K", else "map=N0,N1,...".
 std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes);

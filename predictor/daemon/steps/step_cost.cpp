@@ -131,15 +131,17 @@ std::vector<std::string> cost_notes(const db::CostRecord& cost, Seconds run_s) {
     if (cost.limit_percent && *cost.limit_percent == 0) {
       notes.push_back("the overhead limit is 0: nothing is captured");
     } else if (run_s > 0 && cost.seen_share > 0) {
-      notes.push_back(fmt::format(
-          "the capture ended after {:.3g} s of {:.3g} on {} of {} nodes, because even counting the program's calls costs "
-          "more than the overhead limit{}: the rest is taken to behave like it",
-          cost.seen_share * run_s, run_s, ended, cost.nodes.size(), limit));
+      notes.push_back(
+          fmt::format("the capture ended after {:.3g} s of {:.3g} on {} of {} nodes, because even counting the "
+                      "program's calls costs "
+                      "more than the overhead limit{}: the rest is taken to behave like it",
+                      cost.seen_share * run_s, run_s, ended, cost.nodes.size(), limit));
     } else {
-      notes.push_back(fmt::format(
-          "the capture ended before the program on {} of {} nodes: even counting its calls costs more than the overhead "
-          "limit{}",
-          ended, cost.nodes.size(), limit));
+      notes.push_back(
+          fmt::format("the capture ended before the program on {} of {} nodes: even counting its calls costs more than "
+                      "the overhead "
+                      "limit{}",
+                      ended, cost.nodes.size(), limit));
     }
   }
   if (cost.disbelieved > 0) {

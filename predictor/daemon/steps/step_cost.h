@@ -18,9 +18,10 @@ struct StreamCost {
   std::optional<double> limit_percent;
   std::optional<double> predicted_percent;
   std::optional<double> corrected_percent;
-  Seconds recording_s = 0;  // of node.direct_s: recorded calls
+  Seconds recording_s = 0;   // of node.direct_s: recorded calls
   Seconds procedures_s = 0;  // of node.direct_s: procedures' hooks and records
-  std::optional<Seconds> watched_s;  // wall time in which the node's ranks' calls were recorded or counted, all together
+  std::optional<Seconds>
+      watched_s;  // wall time in which the node's ranks' calls were recorded or counted, all together
   std::uint64_t recorded_calls = 0;
   std::uint64_t counted_calls = 0;
   std::uint64_t disbelieved = 0;

@@ -13,8 +13,7 @@ db::TopologyRecord topology_of(const engine::Target& target) {
   db::TopologyRecord out;
   if (target.topology == nullptr) return out;
   out.file = target.topology->file();
-  for (const std::uint32_t node : target.topology_node_of_node)
-    out.nodes.push_back(target.topology->node_name(node));
+  for (const std::uint32_t node : target.topology_node_of_node) out.nodes.push_back(target.topology->node_name(node));
   return out;
 }
 
@@ -23,8 +22,8 @@ Seconds largest(const std::vector<Seconds>& values) {
 }
 
 // What a prediction is compared with: the measured run where both are whole, else the measured time of the same events;
-// without the time that a suspended job stood still. A run that was ended by force may have no message under way: then only
-// the step's reasons tell.
+// without the time that a suspended job stood still. A run that was ended by force may have no message under way: then
+// only the step's reasons tell.
 Seconds measured_for(const engine::Prediction& prediction, const MeasuredRun& run) {
   const bool whole = run.is_whole() && prediction.complete && run.measured_s > 0;
   return std::max(0.0, (whole ? run.measured_s : largest(prediction.rank_measured_s)) - run.longest_stop_s);
@@ -37,7 +36,8 @@ bool is_stuck(const engine::Prediction& prediction, const MeasuredRun& run) {
 
 }  // namespace
 
-StepPredictions::StepPredictions(std::shared_ptr<const StepTrace> trace, const StepRunOptions& options, StepRemarks& remarks)
+StepPredictions::StepPredictions(std::shared_ptr<const StepTrace> trace, const StepRunOptions& options,
+                                 StepRemarks& remarks)
     : trace_(std::move(trace)), options_(options), remarks_(remarks) {}
 
 void StepPredictions::begin(const StepConfiguration& configuration) {
@@ -107,10 +107,10 @@ TracePass* StepPredictions::pass_with_work(const std::vector<StreamState>& strea
 void StepPredictions::begin_pass() {
   const std::size_t first = first_target_of_pass(passes_.size());
   const std::size_t end = std::min(first + options_.targets_per_pass, targets_.size());
-  auto pass = TracePass::make(trace_, ran_->node_of_rank,
-                              {targets_.begin() + static_cast<std::ptrdiff_t>(first),
-                               targets_.begin() + static_cast<std::ptrdiff_t>(end)},
-                              options_.memory.get());
+  auto pass = TracePass::make(
+      trace_, ran_->node_of_rank,
+      {targets_.begin() + static_cast<std::ptrdiff_t>(first), targets_.begin() + static_cast<std::ptrdiff_t>(end)},
+      options_.memory.get());
   if (pass) {
     passes_.push_back(std::move(pass).value());
     return;
@@ -119,8 +119,8 @@ void StepPredictions::begin_pass() {
   targets_.resize(first);
 }
 
-StepPredictions::Worked StepPredictions::work(const std::vector<StreamState>& streams, bool trace_is_complete, bool any_event,
-                                              const std::string& why_no_cpu) {
+StepPredictions::Worked StepPredictions::work(const std::vector<StreamState>& streams, bool trace_is_complete,
+                                              bool any_event, const std::string& why_no_cpu) {
   TracePass* const behind = pass_with_work(streams, trace_is_complete);
   const std::size_t begun = first_target_of_pass(passes_.size());
   if (behind == nullptr && begun >= targets_.size()) {
@@ -175,7 +175,8 @@ std::vector<StepPredictions::Predicted> StepPredictions::predicted(bool run_is_f
   const std::string waits = why_deferred_.empty() ? "its turn has not come yet" : why_deferred_;
   for (const auto& pass : passes_) {
     // Behind: of a step that is over, whatever is not whole; of one under way, what rests.
-    const bool behind = !pass->is_done() && (run_is_finished || (!why_deferred_.empty() && pass->has_work(states, false)));
+    const bool behind =
+        !pass->is_done() && (run_is_finished || (!why_deferred_.empty() && pass->has_work(states, false)));
     for (engine::Prediction& prediction : pass->predictions())
       all.push_back({std::move(prediction), behind ? waits : std::string()});
   }
@@ -191,7 +192,8 @@ std::vector<StepPredictions::Predicted> StepPredictions::predicted(bool run_is_f
   return all;
 }
 
-db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predicted& predicted, const MeasuredRun& run) const {
+db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predicted& predicted,
+                                                const MeasuredRun& run) const {
   const engine::Target& target = targets_[index];
   const engine::Prediction& prediction = predicted.prediction;
   const Seconds measured_s = measured_for(prediction, run);
@@ -214,7 +216,8 @@ db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predict
   if (stuck) out.why_stuck = prediction.why_stuck;
   out.why_deferred = predicted.why_deferred;
   out.taken_up = out.why_deferred.empty() && options_.deferred_before.contains(out.name());
-  if (prediction.lbf_s > 0 && measured_s > 0 && !stuck && out.why_deferred.empty()) out.speedup = measured_s / prediction.lbf_s;
+  if (prediction.lbf_s > 0 && measured_s > 0 && !stuck && out.why_deferred.empty())
+    out.speedup = measured_s / prediction.lbf_s;
   out.partial = !prediction.complete || run.is_partial;
   out.progress_s = largest(prediction.rank_finish_s);
   out.measured_at_progress_s = largest(prediction.rank_measured_s);

@@ -1,8 +1,8 @@
 // StepPredictions: the replays of one step on its targets, and what they predict.
 //
 // Place in the event's way: events of all ranks -> *StepPredictions* -> db. The configuration that ran is fed with the
-// events as they are read. With a budget all other targets go behind it, in passes of their own (TracePass), while there is
-// room for them; a target that has no room is deferred.
+// events as they are read. With a budget all other targets go behind it, in passes of their own (TracePass), while
+// there is room for them; a target that has no room is deferred.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,8 @@ class StepPredictions {
 
   // Works on further targets. WHY_NO_CPU: why the step's replays may take no more processor time; empty: they may.
   enum class Worked { kNothing, kPassBegun, kBatch };
-  Worked work(const std::vector<StreamState>& streams, bool trace_is_complete, bool any_event, const std::string& why_no_cpu);
+  Worked work(const std::vector<StreamState>& streams, bool trace_is_complete, bool any_event,
+              const std::string& why_no_cpu);
   void give_up_further_targets();
 
   void set_capture_cost(const engine::CaptureCost& cost);

@@ -174,7 +174,8 @@ std::string StepProcedures::why_not_sampled(const std::string& name) const {
   }
   if (!(sampled_s > 0)) return "no sample was in it";
   if (kZ95 * std::sqrt(variance) > kMostHalfWidth * sampled_s)
-    return fmt::format("its time is known to {:.0f} % only: too few samples", 100 * kZ95 * std::sqrt(variance) / sampled_s);
+    return fmt::format("its time is known to {:.0f} % only: too few samples",
+                       100 * kZ95 * std::sqrt(variance) / sampled_s);
   return {};
 }
 
@@ -229,9 +230,8 @@ std::map<Rank, std::vector<SampledShare>> StepProcedures::sampled_shares(const s
 std::vector<std::uint32_t> StepProcedures::ranked() const {
   std::vector<std::uint32_t> numbers(totals_.size());
   std::iota(numbers.begin(), numbers.end(), 0U);
-  std::stable_sort(numbers.begin(), numbers.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return totals_[a].exclusive_s > totals_[b].exclusive_s;
-  });
+  std::stable_sort(numbers.begin(), numbers.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return totals_[a].exclusive_s > totals_[b].exclusive_s; });
   return numbers;
 }
 
@@ -292,8 +292,10 @@ std::vector<db::ProcedureRecord> StepProcedures::records() const {
     describe_samples(record);
     const std::string why_not = record.sampled_s ? why_not_sampled(record.name) : std::string();
     if (record.sampled_s && why_not.empty()) {
-      record.note += fmt::format("; sampled: {:.4g} s ({:.4g} .. {:.4g}), an average share of the captured time between MPI calls on each rank",
-                                 *record.sampled_s, *record.sampled_low_s, *record.sampled_high_s);
+      record.note += fmt::format(
+          "; sampled: {:.4g} s ({:.4g} .. {:.4g}), an average share of the captured time between MPI calls on each "
+          "rank",
+          *record.sampled_s, *record.sampled_low_s, *record.sampled_high_s);
       continue;
     }
     if (record.sampled_s) record.note += "; not predicted from samples: " + why_not;

@@ -20,8 +20,8 @@
 
 namespace lbf::daemon {
 
-// Calls of a procedure that the user named per second of a rank's time, before anything is known of it (docs/procedures.md,
-// "Predicted and observed cost"): as cost/predicted_cost.h's for MPI calls.
+// Calls of a procedure that the user named per second of a rank's time, before anything is known of it
+// (docs/procedures.md, "Predicted and observed cost"): as cost/predicted_cost.h's for MPI calls.
 inline constexpr double kDefaultProcedureCallsPerS = 10'000;
 inline constexpr double kDefaultProcedureCallNs = 40;  // what measuring one costs, until a rank has said it
 
@@ -40,20 +40,21 @@ class StepProcedures {
   // Calls per second of a rank that earlier runs of the program let expect, by name.
   void expect(std::map<std::string, double> calls_per_s) { history_ = std::move(calls_per_s); }
   void say_call_ns(double call_ns);
-  // `auto` chose it by samples, which do not say how often it is called. All that is known before is what measured calls may
-  // cost at most, a share of a rank's time: the measuring itself ends there.
+  // `auto` chose it by samples, which do not say how often it is called. All that is known before is what measured
+  // calls may cost at most, a share of a rank's time: the measuring itself ends there.
   void expect_within(const std::string& name, double cost_limit);
   // The list that all ranks measure from now on: of what is not on it times end.
   void take_list(const std::vector<std::string>& names);
   // From the record `procedure_samples`.
-  void take_samples(Rank rank, std::string_view name, std::uint64_t inclusive, std::uint64_t exclusive, std::uint64_t of);
+  void take_samples(Rank rank, std::string_view name, std::uint64_t inclusive, std::uint64_t exclusive,
+                    std::uint64_t of);
   // From the record `procedure_remark`; `kind` is refused, note or off.
   // `calls_per_s`: of one that was switched off, how often it was called then; 0: not said.
   void remark(Rank rank, std::string_view kind, std::string_view name, std::string_view text, double calls_per_s = 0);
   void take_events(Rank rank, std::span<const Event> events);
 
-  // Share of a rank's time that measuring it costs: as observed where it was long enough, else as earlier runs say. Nothing:
-  // nobody knows yet.
+  // Share of a rank's time that measuring it costs: as observed where it was long enough, else as earlier runs say.
+  // Nothing: nobody knows yet.
   std::optional<double> known_cost(const std::string& name) const;
 
   // Names of procedures that samples stand in for and can be predicted from; behind names(). What keeps one from being
@@ -116,15 +117,15 @@ class StepProcedures {
   std::vector<std::uint32_t> ranked() const;
 
   ProcedureTable table_;
-  std::vector<Total> totals_;               // by the table's number
+  std::vector<Total> totals_;                 // by the table's number
   std::map<Remark, std::set<Rank>> remarks_;  // by whom each was said
   std::vector<RankTime> times_;               // by rank
   std::map<std::string, double> history_;
   std::map<std::string, double> within_;  // `auto`: what measured calls may cost at most
   std::map<std::string, std::map<Rank, Samples>> samples_;
   std::optional<std::set<std::string>> listed_;  // the newest list of all ranks
-  std::map<std::string, double> off_rates_;  // calls per second when it was switched off
-  double call_ns_ = 0;  // the dearest that a rank said
+  std::map<std::string, double> off_rates_;      // calls per second when it was switched off
+  double call_ns_ = 0;                           // the dearest that a rank said
 };
 
 }  // namespace lbf::daemon

@@ -52,9 +52,10 @@ std::string StepRun::why_no_cpu() const {
   // What the ranks' own times were so far: of those parts that were replayed, or as their capture counts it.
   const Seconds rank_time_s = std::max(reader_->replayed_s(), totals_.counted_s());
   if (options_.budget.has_room(rank_time_s, cpu_spent_s_)) return {};
-  return fmt::format("the replays of this step took {:.3g} s of lbfd's processor time, more than "
-                     "step_cpu_percent allows so far",
-                     cpu_spent_s_);
+  return fmt::format(
+      "the replays of this step took {:.3g} s of lbfd's processor time, more than "
+      "step_cpu_percent allows so far",
+      cpu_spent_s_);
 }
 
 // Procedures before further targets: the user named them.
@@ -78,7 +79,8 @@ StepRun::Progress StepRun::work() {
   if (finished_) return Progress::kFinished;
   const bool registered = trace_->all_registered();  // before the states are read: no stream is removed
   const std::vector<StreamState> states = trace_->streams();
-  const bool complete = registered && std::ranges::all_of(states, [](const StreamState& state) { return state.end.has_value(); });
+  const bool complete =
+      registered && std::ranges::all_of(states, [](const StreamState& state) { return state.end.has_value(); });
   if (!reader_) {
     if (!complete && !ready_to_begin()) return Progress::kIdle;
     begin();
@@ -117,10 +119,10 @@ StepRun::Progress StepRun::work_on(const std::vector<StreamState>& states, bool 
 
 void StepRun::read_batch(std::uint32_t stream) {
   const StoredTraceReader::Sink sink{
-      [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) REQUIRES(mutex_) {
-        take_events(from, rank, events, origin);
-      },
-      [this](std::uint32_t from, const protocol::ControlRecord& record) REQUIRES(mutex_) { take_control(from, record); }};
+      [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin)
+          REQUIRES(mutex_) { take_events(from, rank, events, origin); },
+      [this](std::uint32_t from, const protocol::ControlRecord& record)
+          REQUIRES(mutex_) { take_control(from, record); }};
   try {
     if (const auto read = reader_->read(stream, sink); !read) remarks_.add_reason(read.error().message);
   } catch (const std::exception& exception) {  // out of memory, a broken invariant: this step ends, lbfd does not
@@ -153,7 +155,8 @@ void StepRun::check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::O
                   rank, stream, node, rank));
 }
 
-void StepRun::take_events(std::uint32_t stream, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
+void StepRun::take_events(std::uint32_t stream, Rank rank, std::span<const Event> events,
+                          StoredTraceReader::Origin origin) {
   totals_.count_events(events.size());
   check_origin(stream, rank, origin);
   if (origin == StoredTraceReader::Origin::kNoRankOfStep || origin == StoredTraceReader::Origin::kOtherStream) return;
@@ -166,8 +169,8 @@ void StepRun::take_events(std::uint32_t stream, Rank rank, std::span<const Event
 void StepRun::take_control(std::uint32_t stream, const protocol::ControlRecord& record) {
   const std::optional<std::int64_t> said = protocol::rank_of(record);
   if (said && (*said < 0 || *said >= ranks_)) {
-    remarks_.add_reason(fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)",
-                                    *said, ranks_));
+    remarks_.add_reason(
+        fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)", *said, ranks_));
     return;
   }
   const auto rank = static_cast<Rank>(said.value_or(kAnyRank));
@@ -208,7 +211,8 @@ void StepRun::finish(const std::vector<StreamState>& states) {
       if (const auto diagnosis = predictions_.diagnosis(); !diagnosis) remarks_.add_reason(diagnosis.error().message);
     }
     const std::uint64_t lost_events = predictions_.stats().lost_events;
-    if (lost_events > 0 && totals_.lost_records() == 0) remarks_.add_reason(fmt::format("{} events were lost", lost_events));
+    if (lost_events > 0 && totals_.lost_records() == 0)
+      remarks_.add_reason(fmt::format("{} events were lost", lost_events));
   }
   finished_ = true;
   publish();

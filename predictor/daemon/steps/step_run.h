@@ -69,8 +69,8 @@ class StepRun {
   // Thread-safe, does not wait for a batch that is being replayed: then the view is the one before.
   std::shared_ptr<const StepView> view();
 
-  // Which procedures all ranks are to measure (`--lbf-procedures=auto`); nullptr: nothing was decided. Thread-safe, does
-  // not wait for a batch.
+  // Which procedures all ranks are to measure (`--lbf-procedures=auto`); nullptr: nothing was decided. Thread-safe,
+  // does not wait for a batch.
   std::shared_ptr<const protocol::ProcedureList> procedure_list() const;
 
  private:

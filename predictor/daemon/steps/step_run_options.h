@@ -28,7 +28,7 @@ struct StepRunOptions {
   std::shared_ptr<const engine::Topology> topology;
   // What the targets beside the configuration that ran may take while the step runs (docs/lbfd.md, "Budgets").
   ReplayBudget budget;
-  std::size_t targets_per_pass = 8;  // of those that have passes of their own
+  std::size_t targets_per_pass = 8;      // of those that have passes of their own
   std::shared_ptr<ReplayMemory> memory;  // of all steps; nullptr: nobody counts
   // Processor time of the calling thread; empty: the system's clock.
   std::function<Seconds()> cpu_clock;

@@ -20,9 +20,8 @@ std::string command_line(const std::vector<std::string>& command) {
 
 void note_statistics(const engine::PredictorStats& stats, std::vector<std::string>& notes) {
   if (stats.approximated_collectives > 0) {
-    notes.push_back(
-        fmt::format("{} of {} collective calls are replayed with the closest algorithm, not the real one",
-                    stats.approximated_collectives, stats.collectives));
+    notes.push_back(fmt::format("{} of {} collective calls are replayed with the closest algorithm, not the real one",
+                                stats.approximated_collectives, stats.collectives));
   }
   if (stats.wildcard_receives > 0) {
     notes.push_back(
@@ -37,7 +36,7 @@ struct Said {
   std::ptrdiff_t count = 0;
   std::string first;
 };
-std::optional<Said> said_of(const std::vector<db::PredictionRecord>& all, std::string db::PredictionRecord::* says) {
+std::optional<Said> said_of(const std::vector<db::PredictionRecord>& all, std::string db::PredictionRecord::*says) {
   const auto has = [says](const db::PredictionRecord& prediction) { return !(prediction.*says).empty(); };
   const auto first = std::find_if(all.begin(), all.end(), has);
   if (first == all.end()) return std::nullopt;
@@ -73,12 +72,11 @@ void StepRun::describe_step(db::StepRecord& record) const {
   record.ranks = ranks_;
   record.node_of_rank = configuration_.ran.node_of_rank;
   record.network = networks_.own()->name();
-  record.start_s =
-      seconds_from_ns(step.start_realtime_ns > 0 ? step.start_realtime_ns : trace_->created_realtime_ns());
+  record.start_s = seconds_from_ns(step.start_realtime_ns > 0 ? step.start_realtime_ns : trace_->created_realtime_ns());
 }
 
 void StepRun::describe_end(db::StepRecord& record) const {
-  record.state = !finished_                    ? db::StepState::kRunning
+  record.state = !finished_                   ? db::StepState::kRunning
                  : remarks_.reasons().empty() ? db::StepState::kComplete
                                               : db::StepState::kPartial;
   for (const std::string& reason : remarks_.reasons())
@@ -114,14 +112,16 @@ void StepRun::describe_replay(StepView& view, std::vector<std::string>& notes) {
   const std::vector<db::PredictionRecord>& all = view.predictions;
   if (run.is_whole() && has_no_interval(all)) {
     notes.push_back(
-        "the predictions have no interval: what was captured is too short, or too few calls, to tell how much the rest of the "
+        "the predictions have no interval: what was captured is too short, or too few calls, to tell how much the rest "
+        "of the "
         "run may differ from it");
   }
   if (const auto deferred = said_of(all, &db::PredictionRecord::why_deferred); finished_ && deferred)
     notes.push_back(fmt::format("{} of {} targets are deferred: {}", deferred->count, all.size(), deferred->first));
   procedures_.describe(run, record, notes);
   if (const auto stuck = said_of(all, &db::PredictionRecord::why_stuck))
-    notes.push_back(fmt::format("on {} of {} targets the program would not end: {}", stuck->count, all.size(), stuck->first));
+    notes.push_back(
+        fmt::format("on {} of {} targets the program would not end: {}", stuck->count, all.size(), stuck->first));
 }
 
 void StepRun::describe_cost(StepView& view, std::vector<std::string>& notes) const {

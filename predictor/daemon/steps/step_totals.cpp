@@ -43,8 +43,8 @@ ProgramProfile::Watched watched_of(const std::vector<StreamCost>& costs) {
 }
 
 bool starts_or_ends(MpiRole role) {
-  return role == MpiRole::kInit || role == MpiRole::kInitThread || role == MpiRole::kFinalize || role == MpiRole::kSessionInit ||
-         role == MpiRole::kSessionFinalize;
+  return role == MpiRole::kInit || role == MpiRole::kInitThread || role == MpiRole::kFinalize ||
+         role == MpiRole::kSessionInit || role == MpiRole::kSessionFinalize;
 }
 
 }  // namespace
@@ -137,7 +137,8 @@ bool StepTotals::close(Rank rank) {
 }
 
 bool StepTotals::all_processes_seen() const {
-  return std::all_of(rank_totals_.begin(), rank_totals_.end(), [](const RankTotals& rank) { return rank.process_seen; });
+  return std::all_of(rank_totals_.begin(), rank_totals_.end(),
+                     [](const RankTotals& rank) { return rank.process_seen; });
 }
 
 Seconds StepTotals::counted_s() const {
@@ -188,8 +189,8 @@ void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
   }
   const bool left_out = std::any_of(stream_totals_.begin(), stream_totals_.end(),
                                     [](const auto& stream) { return stream.second.processes_left_out > 0; });
-  const bool lost = std::any_of(streams.begin(), streams.end(),
-                                [](const StreamState& state) { return state.end->lost_batches > 0; });
+  const bool lost =
+      std::any_of(streams.begin(), streams.end(), [](const StreamState& state) { return state.end->lost_batches > 0; });
   if (!left_out && !lost) remarks_.add_note("no process of the step called MPI_Init");
 }
 
@@ -287,12 +288,11 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
     unread_gap_s += rank.unread_gap_s;
   }
   if (init_s > 0)
-    notes.push_back(
-        fmt::format("MPI_Init took {:.3g} s; measured and predicted times begin after it", init_s));
+    notes.push_back(fmt::format("MPI_Init took {:.3g} s; measured and predicted times begin after it", init_s));
   if (record.unmodelled_s > 0) {
-    notes.push_back(record.mpi_s > 0 ? fmt::format("{:.1f} % of MPI time unmodelled",
-                                                   100 * record.unmodelled_s / record.mpi_s)
-                                     : fmt::format("{:.3g} s of MPI time unmodelled", record.unmodelled_s));
+    notes.push_back(record.mpi_s > 0
+                        ? fmt::format("{:.1f} % of MPI time unmodelled", 100 * record.unmodelled_s / record.mpi_s)
+                        : fmt::format("{:.3g} s of MPI time unmodelled", record.unmodelled_s));
   }
   if (io_.calls > 0) {
     const double all_s = record.measured_s.value_or(0) * static_cast<double>(ranks_);
@@ -317,8 +317,8 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
   if (unread_gap_s > 0 && record.measured_s.value_or(0) > 0) {
     const double percent = 100 * unread_gap_s / (*record.measured_s * static_cast<double>(ranks_));
     if (percent >= 1) {
-      notes.push_back(fmt::format(
-          "{:.1f} % of the time is wall time of gaps too short for the processor clock", percent));
+      notes.push_back(
+          fmt::format("{:.1f} % of the time is wall time of gaps too short for the processor clock", percent));
     }
   }
 }

@@ -1,5 +1,5 @@
-// StepTotals: what a step's ranks and relays say of the run itself: how they ended, their calls and times, what was lost,
-// what the capture cost.
+// StepTotals: what a step's ranks and relays say of the run itself: how they ended, their calls and times, what was
+// lost, what the capture cost.
 //
 // Place in the event's way: events and control records -> *StepTotals* -> db. What the replay makes of the events is
 // StepPredictions.

@@ -21,8 +21,8 @@ namespace {
 constexpr std::chrono::seconds kKeepFinished{60};
 // Ended steps that wait for their replay after a start are loaded so many at a time.
 constexpr std::size_t kBacklogInMemory = 4;
-// Streams of one step that have fallen silent are ended so many at a time, each with files to synchronise: other steps' turns come
-// between them.
+// Streams of one step that have fallen silent are ended so many at a time, each with files to synchronise: other steps'
+// turns come between them.
 constexpr std::size_t kEndedPerTick = 64;
 // A resting replay looks so often whether the programs have ended.
 constexpr std::chrono::milliseconds kLookDuringRest{100};
@@ -114,8 +114,7 @@ void Steps::recover() {
       backlog_.push_back(key);
       continue;
     }
-    spdlog::info("step {}: taken up again, {} bytes of its trace are here", key.text(),
-                 (*trace)->stored_bytes());
+    spdlog::info("step {}: taken up again, {} bytes of its trace are here", key.text(), (*trace)->stored_bytes());
     schedule(adopt(std::move(trace).value(), Replay::kNow));
   }
   load_backlog();
@@ -128,8 +127,7 @@ void Steps::load_backlog() {
   const MutexLock lock(load_mutex_);
   while (!backlog_.empty()) {
     std::size_t replaying = 0;
-    for (const EntryPtr& entry : entries())
-      replaying += !entry->is_finished() && entry->trace->all_ended() ? 1 : 0;
+    for (const EntryPtr& entry : entries()) replaying += !entry->is_finished() && entry->trace->all_ended() ? 1 : 0;
     if (replaying >= kBacklogInMemory) return;
     const StepKey key = backlog_.front();
     backlog_.pop_front();
@@ -248,9 +246,9 @@ void Steps::replay_once(const EntryPtr& entry) {
     persist(*entry);
     const db::StepRecord& record = view->record;
     spdlog::info("step {}: {}, user {}, {} ranks, {} events, measured {:.3f} s, {} predictions{}{}",
-                 entry->trace->key().text(), db::name_of(record.state), record.user_name, record.ranks,
-                 record.events, record.measured_s.value_or(0), view->predictions.size(),
-                 record.why_partial.empty() ? "" : ": ", record.why_partial);
+                 entry->trace->key().text(), db::name_of(record.state), record.user_name, record.ranks, record.events,
+                 record.measured_s.value_or(0), view->predictions.size(), record.why_partial.empty() ? "" : ": ",
+                 record.why_partial);
   }
   // Steps under way go first: then it goes on with the next tick.
   const bool yields = progress == StepRun::Progress::kMore && entry->is_hidden() && others_wait(entry);
@@ -300,8 +298,7 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
     {
       const MutexLock lock(entry->mutex);
       const auto heard = entry->last_heard.find(number);
-      if (now - (heard == entry->last_heard.end() ? entry->loaded : heard->second) < options_.stream_timeout)
-        continue;
+      if (now - (heard == entry->last_heard.end() ? entry->loaded : heard->second) < options_.stream_timeout) continue;
     }
     const auto state = entry->trace->stream(number);
     if (state && state->end) continue;
@@ -311,13 +308,12 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
     if (!state) {
       ended = entry->trace->end_missing_stream(number);
     } else {
-      auto result = entry->trace->end_stream(
-          number, {state->next_sequence - 1, 0, std::string(kReasonStreamTimeout)});
+      auto result = entry->trace->end_stream(number, {state->next_sequence - 1, 0, std::string(kReasonStreamTimeout)});
       if (!result) ended = result.error();
     }
     if (ended) {
-      spdlog::warn("step {}: nothing came from node {} for {} s: its stream is ended",
-                   entry->trace->key().text(), entry->trace->description().nodes[number],
+      spdlog::warn("step {}: nothing came from node {} for {} s: its stream is ended", entry->trace->key().text(),
+                   entry->trace->description().nodes[number],
                    std::chrono::duration_cast<std::chrono::seconds>(options_.stream_timeout).count());
     } else {
       trace_disk_.failed("step " + entry->trace->key().text(), ended.error());
@@ -369,8 +365,7 @@ void Steps::prune_database() {
   constexpr int kPagesPerTurn = 2000;  // 8 MB
   database_has_old_steps_ = false;
   if (options_.step_retention.count() == 0) return;
-  const double now_s =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const double before_s = now_s - std::chrono::duration<double>(options_.step_retention).count();
   const auto has_trace = [this](const db::StepRecord& step) {
     const StepKey key{step.cluster, step.job, step.step, step.restart};
@@ -398,15 +393,13 @@ void Steps::prune() {
     // What is not in the database would be lost with its trace.
     return !state || !state->has_value() || **state == db::StepState::kRunning;
   };
-  const PruneResult pruned = traces_.prune(options_.retention, in_use,
-                                           [](const Error& error) { spdlog::error("{}", error.message); });
+  const PruneResult pruned =
+      traces_.prune(options_.retention, in_use, [](const Error& error) { spdlog::error("{}", error.message); });
   if (!pruned.removed.empty()) {
-    spdlog::info("retention: {} old traces removed, {} bytes are left", pruned.removed.size(),
-                 pruned.stored_bytes);
+    spdlog::info("retention: {} old traces removed, {} bytes are left", pruned.removed.size(), pruned.stored_bytes);
   }
   if (options_.retention.limit_bytes > 0 && pruned.stored_bytes > options_.retention.limit_bytes) {
-    spdlog::warn("the traces of steps under way take {} bytes, more than trace_store_limit_mb",
-                 pruned.stored_bytes);
+    spdlog::warn("the traces of steps under way take {} bytes, more than trace_store_limit_mb", pruned.stored_bytes);
   }
 }
 

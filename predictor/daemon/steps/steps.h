@@ -25,8 +25,8 @@
 #include "db/program_store.h"
 #include "db/step_list.h"
 #include "db/step_store.h"
-#include "predictor/daemon/intake/trace_store.h"
 #include "predictor/daemon/disk_watch.h"
+#include "predictor/daemon/intake/trace_store.h"
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/step_run.h"
 
@@ -45,7 +45,7 @@ struct StepsOptions {
   std::chrono::hours step_retention{0};  // steps that ended longer ago leave the database; 0: none does
   std::chrono::seconds prune_interval{3600};
   unsigned replay_threads = 2;
-  bool replay_when_idle = false;  // while a program runs: on processors that it leaves idle (idle_turns.h)
+  bool replay_when_idle = false;             // while a program runs: on processors that it leaves idle (idle_turns.h)
   std::uint64_t step_trace_limit_bytes = 0;  // of one step; what comes above it is not kept; 0: no limit
   Seconds picture_limit_s = 0;               // how long a picture may be made; 0: no limit
 };
@@ -86,9 +86,9 @@ class Steps {
   // Errors of these three: kPermission (another user's step), kNotFound, kInvalidInput, kLimit (disk full:
   // nothing was stored, try again), kIo.
   Result<Registered> register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
-                                        std::string_view description_json);
-  Result<AppendResult> append(const Caller& caller, const StepKey& key, std::uint32_t stream,
-                              std::uint64_t sequence, std::span<const std::byte> batch);
+                                     std::string_view description_json);
+  Result<AppendResult> append(const Caller& caller, const StepKey& key, std::uint32_t stream, std::uint64_t sequence,
+                              std::span<const std::byte> batch);
   Result<AppendResult> end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                   const protocol::StreamEnd& end);
 
@@ -117,8 +117,7 @@ class Steps {
   // time, only of steps with at most kPictureEvents events, and for at most picture_limit_s: it takes a thread of those
   // that answer for some seconds. Errors: as trace; kInvalidInput (no such target), kLimit (too many events, too long),
   // kUnavailable (another one is being made).
-  Result<nlohmann::json> picture(const Caller& caller, const StepKey& key, std::size_t target,
-                                 const PictureSize& size);
+  Result<nlohmann::json> picture(const Caller& caller, const StepKey& key, std::size_t target, const PictureSize& size);
   static constexpr std::uint64_t kPictureEvents = 30'000'000;
 
   std::size_t running() const;
@@ -176,7 +175,7 @@ class Steps {
   // Taken in this order: tick_mutex_, load_mutex_, an entry's, mutex_.
   mutable Mutex mutex_;  // no call of the database while it is held
   std::map<StepKey, EntryPtr> entries_ GUARDED_BY(mutex_);
-  Mutex load_mutex_;  // creating, loading, reopening, removing traces: one at a time
+  Mutex load_mutex_;                                     // creating, loading, reopening, removing traces: one at a time
   std::deque<StepKey> backlog_ GUARDED_BY(load_mutex_);  // stored steps that ended but are not in the database
   EntryPtr deferred_ GUARDED_BY(load_mutex_);            // deferred targets of steps that are over, one step at a time
   db::StepRow deferred_row_ GUARDED_BY(load_mutex_) = 0;  // looked at up to here

@@ -76,8 +76,7 @@ Result<std::vector<FoundStep>> Steps::find_without_predictions(const db::StepQue
   std::stable_sort(steps.begin(), steps.end(), [](const FoundStep& a, const FoundStep& b) {
     return a.view.record.start_s < b.view.record.start_s;
   });
-  if (steps.size() > query.limit)
-    steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(query.limit));
+  if (steps.size() > query.limit) steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(query.limit));
   return steps;
 }
 
@@ -171,8 +170,7 @@ Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const Step
   if (EntryPtr entry = find_loaded(key)) return entry->trace;
   auto trace = traces_.open_to_read(key);
   if (!trace && trace.error().code == ErrorCode::kNotFound) {
-    return Error{ErrorCode::kNotFound,
-                 "the trace of step " + key.text() + " is not stored any more (retention)"};
+    return Error{ErrorCode::kNotFound, "the trace of step " + key.text() + " is not stored any more (retention)"};
   }
   return trace;
 }
@@ -182,8 +180,8 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
   const auto step = get(caller, key, StepDetail::kList);
   if (!step) return step.error();
   if (target >= step->predictions.size()) {
-    return invalid_input(fmt::format("step {} has {} predictions: there is no number {}", key.text(),
-                                     step->predictions.size(), target));
+    return invalid_input(
+        fmt::format("step {} has {} predictions: there is no number {}", key.text(), step->predictions.size(), target));
   }
   if (step->record.events > kPictureEvents) {
     return Error{ErrorCode::kLimit,
@@ -216,9 +214,8 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
   const auto view = run.view();
   const std::string& why_partial = view->record.why_partial;
   if (!picture.started()) {
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("step {} cannot be replayed{}{}", key.text(), why_partial.empty() ? "" : ": ",
-                             why_partial)};
+    return Error{ErrorCode::kNotFound, fmt::format("step {} cannot be replayed{}{}", key.text(),
+                                                   why_partial.empty() ? "" : ": ", why_partial)};
   }
   nlohmann::json json = picture.to_json();
   json["why_partial"] = why_partial;

@@ -90,7 +90,8 @@ db::ProgramHint Steps::hint_of(uid_t owner, const protocol::StepDescription& des
 }
 
 // A convenience for the relay's cost system: without it, it starts from a default.
-Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const protocol::StepDescription& description) const {
+Registered Steps::registered(std::uint64_t next_sequence, uid_t owner,
+                             const protocol::StepDescription& description) const {
   Registered answer{next_sequence, {}, {}, {}};
   const auto expected = program_store_.expected_cost(hint_of(owner, description));
   if (!expected) return answer;
@@ -120,8 +121,7 @@ StepRunOptions Steps::run_options(const StepTrace& trace) const {
   StepRunOptions options = options_.run;
   auto known = program_store_.procedure_calls_per_s(hint_of(trace.owner(), trace.description()));
   if (known) options.procedure_history = std::move(known).value();
-  options.budget.cpu_percent =
-      limits_of(trace.description(), &options.notes)[cost::Limit::kStepCpu].value_or(0);
+  options.budget.cpu_percent = limits_of(trace.description(), &options.notes)[cost::Limit::kStepCpu].value_or(0);
   return options;
 }
 
@@ -132,21 +132,19 @@ std::shared_ptr<const protocol::ProcedureList> Steps::procedure_list(const StepK
 }
 
 Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
-                                             std::string_view description_json) {
+                                          std::string_view description_json) {
   auto description = protocol::decode_step_description(description_json);
   if (!description) return description.error();
-  if ((!description->cluster.empty() && description->cluster != key.cluster) ||
-      *description->job != key.job || *description->step != key.step ||
-      description->restart.value_or(key.restart) != key.restart) {
+  if ((!description->cluster.empty() && description->cluster != key.cluster) || *description->job != key.job ||
+      *description->step != key.step || description->restart.value_or(key.restart) != key.restart) {
     return invalid_input("the step description is about another step than the request, " + key.text());
   }
   if (description->node_index != stream) {
-    return invalid_input(fmt::format("stream {}: 'node_index' is {}: a stream's number is its node's index",
-                                     stream, description->node_index));
+    return invalid_input(fmt::format("stream {}: 'node_index' is {}: a stream's number is its node's index", stream,
+                                     description->node_index));
   }
   if (description->uid && *description->uid != caller.uid && !caller.is_operator) {
-    return Error{ErrorCode::kPermission, "the step description says uid " +
-                                             std::to_string(*description->uid) +
+    return Error{ErrorCode::kPermission, "the step description says uid " + std::to_string(*description->uid) +
                                              ", but the request comes from user " + user_name_of(caller.uid)};
   }
   auto entry = may_write(caller, key);
@@ -173,10 +171,12 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
         return invalid_input("step " + key.text() +
                              " is over and its trace is not stored any more (retention): what comes late is not taken");
       }
-      if (!caller.is_operator && ranks_under_way(owner) + static_cast<std::uint64_t>(description->tasks) > kMostRanksOfUser) {
-        return Error{ErrorCode::kLimit,
-                     fmt::format("user {} has steps of {} ranks under way; {} more are too many: try again when some have ended",
-                                 user_name_of(owner), ranks_under_way(owner), description->tasks)};
+      if (!caller.is_operator &&
+          ranks_under_way(owner) + static_cast<std::uint64_t>(description->tasks) > kMostRanksOfUser) {
+        return Error{
+            ErrorCode::kLimit,
+            fmt::format("user {} has steps of {} ranks under way; {} more are too many: try again when some have ended",
+                        user_name_of(owner), ranks_under_way(owner), description->tasks)};
       }
       auto trace = watched(key, stream, traces_.create(key, *description, owner));
       if (!trace) return trace.error();
@@ -208,8 +208,8 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
   const auto limit_bytes = static_cast<std::uint64_t>(limit_mb.value_or(0) * (1 << 20));
   if (limit_bytes > 0 && state && !state->end && sequence == state->next_sequence &&
       trace->stored_bytes() + batch.size() > limit_bytes) {
-    auto ended = watched(key, stream,
-                         trace->end_stream(stream, {state->next_sequence - 1, 1, std::string(kReasonTraceLimit)}));
+    auto ended =
+        watched(key, stream, trace->end_stream(stream, {state->next_sequence - 1, 1, std::string(kReasonTraceLimit)}));
     if (!ended) return ended.error();
     spdlog::warn("step {}: its traces reach step_trace_limit_mb: what comes from stream {} is not kept any more",
                  key.text(), stream);

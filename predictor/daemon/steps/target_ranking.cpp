@@ -7,12 +7,13 @@
 
 namespace lbf::daemon {
 
-std::vector<engine::Target> ranked_targets(std::vector<engine::Target> targets, const std::vector<std::string>& asked_networks) {
+std::vector<engine::Target> ranked_targets(std::vector<engine::Target> targets,
+                                           const std::vector<std::string>& asked_networks) {
   if (targets.empty()) return targets;
   const engine::Target ran = targets.front();
   const auto key = [&](const engine::Target& target) {
-    const bool asked = std::find(asked_networks.begin(), asked_networks.end(), target.network->name()) !=
-                       asked_networks.end();
+    const bool asked =
+        std::find(asked_networks.begin(), asked_networks.end(), target.network->name()) != asked_networks.end();
     const bool network = target.network->name() != ran.network->name();
     const bool nodes = target.nodes != ran.nodes;
     const bool placement = !nodes && target.node_of_rank != ran.node_of_rank;

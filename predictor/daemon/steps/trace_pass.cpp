@@ -38,9 +38,8 @@ Result<std::unique_ptr<TracePass>> TracePass::make(std::shared_ptr<const StepTra
       engine::Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets), std::move(procedures.plan));
   if (!predictor) return predictor.error();
   if (procedures.observer != nullptr) (*predictor)->observe_timeline(*procedures.observer);
-  return std::unique_ptr<TracePass>(
-      new TracePass(std::move(trace), node_of_rank, std::move(predictor).value(), count, memory, procedures.names,
-                    std::move(procedures.sampled)));
+  return std::unique_ptr<TracePass>(new TracePass(std::move(trace), node_of_rank, std::move(predictor).value(), count,
+                                                  memory, procedures.names, std::move(procedures.sampled)));
 }
 
 bool TracePass::has_work(const std::vector<StreamState>& streams, bool trace_is_complete) const {
@@ -62,11 +61,11 @@ void TracePass::work(const std::vector<StreamState>& streams) {
     return;
   }
   // What is wrong with a stream is among the step's reasons: the replay of the configuration that ran met it, too.
-  (void)reader_.read(*next.stream,
-                     {[this](std::uint32_t, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
-                        take_events(rank, events, origin);
-                      },
-                      [this](std::uint32_t, const protocol::ControlRecord& record) { take_control(record); }});
+  (void)reader_.read(
+      *next.stream, {[this](std::uint32_t, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
+                       take_events(rank, events, origin);
+                     },
+                     [this](std::uint32_t, const protocol::ControlRecord& record) { take_control(record); }});
   memory_.set(replay_bytes(ranks_, targets_, predictor_->stats().events_in_flight));
 }
 

@@ -12,20 +12,20 @@
 #include "base/result.h"
 #include "event/procedure_table.h"
 #include "predictor/daemon/intake/stored_trace_reader.h"
-#include "predictor/engine/metric/predictor.h"
 #include "predictor/daemon/steps/procedure_translation.h"
 #include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/sampled_times.h"
+#include "predictor/engine/metric/predictor.h"
 
 namespace lbf::daemon {
 
 // Procedures that a pass is about (docs/procedures.md). Without any their times are process time like other.
 struct TraceProcedures {
   engine::ProcedurePlan plan{};
-  std::vector<std::string> names{};  // of the plan's numbers
+  std::vector<std::string> names{};              // of the plan's numbers
   engine::TimelineObserver* observer = nullptr;  // of the only target; outlives the pass
-  // By rank: of procedures (the plan's numbers) whose time is not in the trace: it is this share of the process time of every
-  // interval between two events. What the trace says of them on that rank is left out.
+  // By rank: of procedures (the plan's numbers) whose time is not in the trace: it is this share of the process time of
+  // every interval between two events. What the trace says of them on that rank is left out.
   std::map<Rank, std::vector<SampledShare>> sampled{};
 };
 

@@ -88,8 +88,8 @@ class ChannelTable {
   void end_outstanding(const ChannelKey& key, ChannelEnd end, ProcessIndex ghost) {
     end_outstanding(at(key), end, ghost);
   }
-  // The same for all channels: `ghost_of(rank, from_the_end)` plays for the rank from its capture's end on, or from where its
-  // receives may have been posted before that; kNobody: it does not end.
+  // The same for all channels: `ghost_of(rank, from_the_end)` plays for the rank from its capture's end on, or from
+  // where its receives may have been posted before that; kNobody: it does not end.
   template <typename GhostOf>
   void end_all_outstanding(GhostOf ghost_of) {
     for (std::size_t dst = 0; dst < tables_.size(); ++dst) {

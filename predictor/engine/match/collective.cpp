@@ -155,8 +155,7 @@ Result<void> check(const CollectiveCall& call) {
   if (call.size == 0 || call.rank >= call.size) return bad_call(call, "no such rank");
   if (static_cast<int>(call.op) >= kCollectiveOpCount) return bad_call(call, "no such operation");
   const bool inter = call.remote_size > 0;
-  if (inter &&
-      (is_neighbour(call.op) || call.op == CollectiveOp::kScan || call.op == CollectiveOp::kExscan)) {
+  if (inter && (is_neighbour(call.op) || call.op == CollectiveOp::kScan || call.op == CollectiveOp::kExscan)) {
     return bad_call(call, "not defined on an intercommunicator");
   }
   if (is_rooted(call.op)) {
@@ -322,8 +321,7 @@ void expand_chosen(const CollectiveCall& call, Algorithm algorithm, std::span<co
   if (call.remote_size > 0) return collective::expand_inter_openmpi(call, algorithm, out);
   GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members,
                    collective::local_work_of(call));
-  return call.nonblocking ? expand_nonblocking(call, algorithm, steps)
-                          : expand_blocking(call, algorithm, steps);
+  return call.nonblocking ? expand_nonblocking(call, algorithm, steps) : expand_blocking(call, algorithm, steps);
 }
 
 // The only rank of a communicator gives its data to itself.

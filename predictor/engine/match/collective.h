@@ -26,8 +26,7 @@ struct CollectiveStep {
     kCopy,    // the rank copies `bytes` in its memory ...
     kReduce,  // ... or combines two operands of `bytes` each; never of 0 bytes, only with `local_work`
   } kind;
-  std::uint32_t
-      peer;  // rank in the communicator (intercommunicator: rank in the remote group); kCopy, kReduce: 0
+  std::uint32_t peer;  // rank in the communicator (intercommunicator: rank in the remote group); kCopy, kReduce: 0
   Bytes bytes;
   bool local_group = false;  // intercommunicator only: `peer` is a rank in my *own* group (the library
                              // reduces and broadcasts inside each group before and after the leaders talk)
@@ -36,12 +35,12 @@ struct CollectiveStep {
 struct CollectiveCall {
   CollectiveOp op = CollectiveOp::kBarrier;
   bool nonblocking = false;
-  std::uint32_t rank = 0;         // my rank in the communicator (intercommunicator: in my group)
-  std::uint32_t size = 1;         // of the communicator (intercommunicator: of my group)
-  std::uint32_t remote_size = 0;  // > 0: intercommunicator
-  bool low_group = false;         // intercommunicator: my group's first world rank is the lower one
-  Rank root = 0;                  // rank in comm; intercommunicator: MPI_ROOT = -4, MPI_PROC_NULL = -2
-  Bytes bytes = 0;                // as Event::bytes
+  std::uint32_t rank = 0;                   // my rank in the communicator (intercommunicator: in my group)
+  std::uint32_t size = 1;                   // of the communicator (intercommunicator: of my group)
+  std::uint32_t remote_size = 0;            // > 0: intercommunicator
+  bool low_group = false;                   // intercommunicator: my group's first world rank is the lower one
+  Rank root = 0;                            // rank in comm; intercommunicator: MPI_ROOT = -4, MPI_PROC_NULL = -2
+  Bytes bytes = 0;                          // as Event::bytes
   std::span<const std::uint64_t> values{};  // as Event::values; peers of neighbour collectives already as
                                             // ranks in the communicator
   bool commutative = true;

@@ -109,10 +109,8 @@ class GroupSteps {
   void allgather(Algorithm algorithm, const Blocks& blocks);
   void alltoall(Algorithm algorithm, Bytes block_bytes);
   // `sent`, `received`: mine, to and from each rank.
-  void alltoallv_pairwise(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
-                          bool empty_too);
-  void alltoallv_linear(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
-                        bool empty_too);
+  void alltoallv_pairwise(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received, bool empty_too);
+  void alltoallv_linear(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received, bool empty_too);
   void alltoallv_in_place(std::span<const std::uint64_t> exchanged, bool empty_too);
   void reduce_scatter_recursive_halving(const Blocks& blocks);
   void reduce_scatter_ring(const Blocks& blocks);

@@ -72,8 +72,8 @@ void GroupSteps::barrier_dissemination() {
 
 void GroupSteps::bcast(std::uint32_t root, Bytes bytes, Bytes element_bytes) {
   if (size_ < 2) return;
-  bcast(choose_intra(library_, CollectiveOp::kBcast, size_, bytes, element_bytes, true).algorithm, root,
-        bytes, element_bytes);
+  bcast(choose_intra(library_, CollectiveOp::kBcast, size_, bytes, element_bytes, true).algorithm, root, bytes,
+        element_bytes);
 }
 
 void GroupSteps::bcast(Algorithm algorithm, std::uint32_t root, Bytes bytes, Bytes element_bytes) {
@@ -180,8 +180,7 @@ void GroupSteps::bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes 
       exchange(shifted(remote, root), range(my_first, my_first + width), shifted(remote, root), incoming);
     }
     if (remote_first + width <= size_ || remote_first >= size_) continue;
-    const std::uint32_t with_partner =
-        size_ - remote_first;  // ranks of my half that had one, from my_first on
+    const std::uint32_t with_partner = size_ - remote_first;  // ranks of my half that had one, from my_first on
     for (std::uint32_t bit = width / 2; bit > 0; bit /= 2) {
       const std::uint32_t other = me ^ bit;
       const std::uint32_t limit = round_down(me, 2 * bit) + with_partner;

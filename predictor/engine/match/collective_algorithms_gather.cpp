@@ -24,8 +24,7 @@ std::uint64_t count_with_bit(std::uint64_t limit, std::uint64_t bit) {
 
 void GroupSteps::gather(std::uint32_t root, Bytes block_bytes) {
   if (size_ < 2 && !is_mpich()) return;
-  gather(choose_intra(library_, CollectiveOp::kGather, size_, block_bytes, 1, true).algorithm, root,
-         block_bytes);
+  gather(choose_intra(library_, CollectiveOp::kGather, size_, block_bytes, 1, true).algorithm, root, block_bytes);
 }
 
 void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_bytes) {
@@ -83,8 +82,7 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
 
 void GroupSteps::scatter(std::uint32_t root, Bytes block_bytes) {
   if (size_ < 2 && !is_mpich()) return;
-  scatter(choose_intra(library_, CollectiveOp::kScatter, size_, block_bytes, 1, true).algorithm, root,
-          block_bytes);
+  scatter(choose_intra(library_, CollectiveOp::kScatter, size_, block_bytes, 1, true).algorithm, root, block_bytes);
 }
 
 void GroupSteps::scatter(Algorithm algorithm, std::uint32_t root, Bytes block_bytes) {
@@ -123,8 +121,7 @@ void GroupSteps::scatter_alike(std::uint32_t root, Bytes block_bytes) {
   }
 }
 
-void GroupSteps::gather_linear(std::uint32_t root, Bytes mine, std::span<const std::uint64_t> of_rank,
-                               bool empty_too) {
+void GroupSteps::gather_linear(std::uint32_t root, Bytes mine, std::span<const std::uint64_t> of_rank, bool empty_too) {
   if (rank_ != root) {
     if (mine > 0 || empty_too) send(root, mine);
     return;
@@ -165,8 +162,7 @@ void GroupSteps::allgather(Algorithm algorithm, const Blocks& blocks) {
   // Open MPI: blocks that are alike are in order from the rank's own on, and are turned round in the end.
   const bool turns = is_bruck && !is_mpich() && blocks.are_alike() && rank_ != 0;
   // MPICH collects in memory of the rank's own, and brings all blocks into their places in the end.
-  const bool collects =
-      is_mpich() && (is_bruck || (algorithm == Algorithm::kRecursiveDoubling && !blocks.are_alike()));
+  const bool collects = is_mpich() && (is_bruck || (algorithm == Algorithm::kRecursiveDoubling && !blocks.are_alike()));
   const bool starts_with_copy = turns || collects || !local_work_.in_place;
   if (algorithm != Algorithm::kTwoProc && starts_with_copy) copy(blocks.of(rank_));
   switch (algorithm) {
@@ -251,8 +247,7 @@ void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
       copy(block_bytes);
       for (std::uint32_t step = 1; step < size_; ++step) {
         const bool by_xor = std::has_single_bit(size_);
-        exchange(by_xor ? rank_ ^ step : right(step), block_bytes, by_xor ? rank_ ^ step : left(step),
-                 block_bytes);
+        exchange(by_xor ? rank_ ^ step : right(step), block_bytes, by_xor ? rank_ ^ step : left(step), block_bytes);
       }
       return;
     default:  // linear, linear_sync: all at once, sends downwards from the rank below, receives upwards
@@ -262,8 +257,8 @@ void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
   }
 }
 
-void GroupSteps::alltoallv_pairwise(std::span<const std::uint64_t> sent,
-                                    std::span<const std::uint64_t> received, bool empty_too) {
+void GroupSteps::alltoallv_pairwise(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
+                                    bool empty_too) {
   copy(sent[rank_]);
   for (std::uint32_t step = 1; step < size_; ++step) {
     if (sent[right(step)] > 0 || empty_too) send(right(step), sent[right(step)]);
@@ -271,8 +266,8 @@ void GroupSteps::alltoallv_pairwise(std::span<const std::uint64_t> sent,
   }
 }
 
-void GroupSteps::alltoallv_linear(std::span<const std::uint64_t> sent,
-                                  std::span<const std::uint64_t> received, bool empty_too) {
+void GroupSteps::alltoallv_linear(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
+                                  bool empty_too) {
   copy_unless_in_place(sent[rank_]);
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
     if (peer != rank_ && (sent[peer] > 0 || empty_too)) send(peer, sent[peer]);

@@ -40,9 +40,7 @@ class Parts {
         elements_(bytes / element_),
         parts_(parts),
         rest_is_last_(rest_is_last) {}
-  Bytes range(std::uint32_t first, std::uint32_t last) const {
-    return (before(last) - before(first)) * element_;
-  }
+  Bytes range(std::uint32_t first, std::uint32_t last) const { return (before(last) - before(first)) * element_; }
 
  private:
   Bytes before(std::uint32_t part) const {
@@ -106,8 +104,7 @@ void GroupSteps::reduce_scatter_then_gather(std::uint32_t root, Bytes bytes) {
   for (std::uint32_t i = 0; takes_part && i < halving.steps; ++i) {
     const Halving::Step& step = halving.all[i];
     const std::uint32_t peer = group.real(me ^ (1U << i));
-    exchange(peer, parts.range(step.given_first, step.given_last), peer,
-             parts.range(step.kept_first, step.kept_last));
+    exchange(peer, parts.range(step.given_first, step.given_last), peer, parts.range(step.kept_first, step.kept_last));
     combine(parts.range(step.kept_first, step.kept_last));
   }
 
@@ -147,15 +144,13 @@ void GroupSteps::allreduce_scatter_then_allgather(Bytes bytes) {
   for (std::uint32_t i = 0; i < halving.steps; ++i) {
     const Halving::Step& step = halving.all[i];
     const std::uint32_t peer = group.real(me ^ (1U << i));
-    exchange(peer, parts.range(step.given_first, step.given_last), peer,
-             parts.range(step.kept_first, step.kept_last));
+    exchange(peer, parts.range(step.given_first, step.given_last), peer, parts.range(step.kept_first, step.kept_last));
     combine(parts.range(step.kept_first, step.kept_last));
   }
   for (std::uint32_t i = halving.steps; i-- > 0;) {
     const Halving::Step& step = halving.all[i];
     const std::uint32_t peer = group.real(me ^ (1U << i));
-    exchange(peer, parts.range(step.kept_first, step.kept_last), peer,
-             parts.range(step.given_first, step.given_last));
+    exchange(peer, parts.range(step.kept_first, step.kept_last), peer, parts.range(step.given_first, step.given_last));
   }
   if (group.paired(rank_)) send(rank_ - 1, bytes);
 }
@@ -199,8 +194,8 @@ void GroupSteps::allgatherv_pieces(const Blocks& blocks, Bytes piece_bytes) {
   }
 }
 
-void GroupSteps::alltoallv_scattered(std::span<const std::uint64_t> sent,
-                                     std::span<const std::uint64_t> received, bool empty_too) {
+void GroupSteps::alltoallv_scattered(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
+                                     bool empty_too) {
   copy(sent[rank_]);  // a message to itself, in the library
   for (std::uint32_t first = 0; first < size_; first += kAlltoallThrottle) {
     const std::uint32_t last = std::min(size_ - first, kAlltoallThrottle) + first;

@@ -8,10 +8,7 @@
 #include "predictor/engine/match/collective_arithmetic.h"
 
 namespace lbf::engine::collective {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 // ---- reduce
 
@@ -19,8 +16,7 @@ void GroupSteps::reduce(std::uint32_t root, Bytes bytes, bool commutative) {
   if (size_ < 2 && !is_mpich()) return;
   const Choice choice =
       choose_intra(library_, CollectiveOp::kReduce, size_, bytes, likely_element_bytes(bytes), commutative);
-  if (choice.algorithm == Algorithm::kSubtreeBinomial)
-    return reduce_subtree_binomial(root, bytes, commutative);
+  if (choice.algorithm == Algorithm::kSubtreeBinomial) return reduce_subtree_binomial(root, bytes, commutative);
   reduce(choice.algorithm, root, bytes);
 }
 
@@ -178,10 +174,9 @@ void GroupSteps::reduce_rabenseifner(std::uint32_t root, Bytes bytes) {
 
 void GroupSteps::allreduce(Bytes bytes, bool commutative) {
   if (size_ < 2) return;
-  allreduce(
-      choose_intra(library_, CollectiveOp::kAllreduce, size_, bytes, likely_element_bytes(bytes), commutative)
-          .algorithm,
-      bytes, commutative);
+  allreduce(choose_intra(library_, CollectiveOp::kAllreduce, size_, bytes, likely_element_bytes(bytes), commutative)
+                .algorithm,
+            bytes, commutative);
 }
 
 void GroupSteps::allreduce(Algorithm algorithm, Bytes bytes, bool commutative) {

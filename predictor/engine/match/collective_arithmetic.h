@@ -13,8 +13,8 @@
 namespace lbf::engine::collective {
 
 inline constexpr std::uint32_t kMaxLog2Ranks = 32;
-inline constexpr Bytes kIntBytes = 4;     // a C int: a count, a communicator's number
-inline constexpr Bytes kSignalBytes = 1;  // what MPICH's barriers broadcast
+inline constexpr Bytes kIntBytes = 4;                     // a C int: a count, a communicator's number
+inline constexpr Bytes kSignalBytes = 1;                  // what MPICH's barriers broadcast
 inline constexpr std::uint32_t kMpichBcastManyRanks = 8;  // MPIR_CVAR_BCAST_MIN_PROCS
 
 inline Bytes sum(std::span<const std::uint64_t> values) {
@@ -34,7 +34,8 @@ inline std::uint32_t mirror(std::uint32_t value, std::uint32_t bits) {
   return mirrored;
 }
 
-// How long the pieces are that a vector of `bytes` is cut into: `piece_bytes`, longer where there would be more than a million.
+// How long the pieces are that a vector of `bytes` is cut into: `piece_bytes`, longer where there would be more than a
+// million.
 inline Bytes length_of_pieces(Bytes bytes, Bytes piece_bytes) {
   constexpr int kLog2Pieces = 20;
   return std::max(piece_bytes, bytes >> kLog2Pieces);

@@ -151,9 +151,7 @@ class OpenMpiCreation : private InterSteps {
     call.library = call_.library;
     return call;
   }
-  void inter_allgather(Bytes bytes) {
-    (void)expand_collective(inter_call(CollectiveOp::kAllgather, bytes), out_);
-  }
+  void inter_allgather(Bytes bytes) { (void)expand_collective(inter_call(CollectiveOp::kAllgather, bytes), out_); }
 
   // ompi_comm_determine_first: an allgatherv to which the leaders alone contribute.
   void say_who_is_high() {

@@ -16,8 +16,7 @@ class InterSteps {
  protected:
   InterSteps(const CollectiveCall& call, std::vector<CollectiveStep>& out, bool nonblocking)
       : call_(call),
-        remote_(out, call.rank, call.remote_size, false, call.library, nonblocking, {},
-                {call.local_work, false}),
+        remote_(out, call.rank, call.remote_size, false, call.library, nonblocking, {}, {call.local_work, false}),
         local_(out, call.rank, call.size, true, call.library, nonblocking, {}, {call.local_work, false}) {}
   ~InterSteps() = default;
 
@@ -49,12 +48,10 @@ class InterSteps {
     if (is_leader()) remote_.send(root(), handed_on);
   }
   void gather_by_leaders() {
-    to_root(call_.bytes * call_.size, call_.bytes * call_.remote_size,
-            [this] { local_.gather(0, call_.bytes); });
+    to_root(call_.bytes * call_.size, call_.bytes * call_.remote_size, [this] { local_.gather(0, call_.bytes); });
   }
   void scatter_by_leaders() {
-    from_root(call_.bytes * (is_root() ? call_.remote_size : call_.size),
-              [this] { local_.scatter(0, call_.bytes); });
+    from_root(call_.bytes * (is_root() ? call_.remote_size : call_.size), [this] { local_.scatter(0, call_.bytes); });
   }
 
   // --- straight between the root and every rank of the other group; gatherv and scatterv have a count each

@@ -8,7 +8,6 @@
 namespace lbf::engine::collective {
 namespace {
 
-
 class OpenMpiInter : private InterSteps {
  public:
   OpenMpiInter(const CollectiveCall& call, std::vector<CollectiveStep>& out) : InterSteps(call, out, false) {}

@@ -155,13 +155,11 @@ class Layers {
 
  private:
   bool is_rooted() const {
-    return call_.op == CollectiveOp::kBcast || call_.op == CollectiveOp::kReduce ||
-           call_.op == CollectiveOp::kGather || call_.op == CollectiveOp::kScatter;
+    return call_.op == CollectiveOp::kBcast || call_.op == CollectiveOp::kReduce || call_.op == CollectiveOp::kGather ||
+           call_.op == CollectiveOp::kScatter;
   }
   std::uint32_t place_of_node(std::uint32_t rank) const { return layout_.place_among_peers(rank); }
-  std::uint32_t leader_of(std::uint32_t rank) const {
-    return layout_.ranks_of_node(layout_.node_of(rank)).front();
-  }
+  std::uint32_t leader_of(std::uint32_t rank) const { return layout_.ranks_of_node(layout_.node_of(rank)).front(); }
 
   Bytes segment_bytes() const { return length_of_pieces(call_.bytes, kHanSegmentBytes); }
   Bytes segments() const { return std::max<Bytes>((call_.bytes + segment_bytes() - 1) / segment_bytes(), 1); }
@@ -190,8 +188,8 @@ class Layers {
     expand_inside(call, members, out_);
   }
   // Among the ranks with place `local_rank` on their nodes.
-  void up(std::uint32_t local_rank, CollectiveOp op, std::uint32_t root, Bytes bytes,
-          bool nonblocking = false, bool in_place = false) {
+  void up(std::uint32_t local_rank, CollectiveOp op, std::uint32_t root, Bytes bytes, bool nonblocking = false,
+          bool in_place = false) {
     if (layout_.local_rank_of(call_.rank) != local_rank) return;
     const auto members = layout_.ranks_at(local_rank);
     CollectiveCall call = part(op, root, bytes, in_place);

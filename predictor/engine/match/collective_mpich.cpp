@@ -88,8 +88,7 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
 // Where both groups do the same for each other, the one with the lower ranks is served first.
 class MpichInter : private InterSteps {
  public:
-  MpichInter(const CollectiveCall& call, std::vector<CollectiveStep>& out)
-      : InterSteps(call, out, call.nonblocking) {}
+  MpichInter(const CollectiveCall& call, std::vector<CollectiveStep>& out) : InterSteps(call, out, call.nonblocking) {}
 
   void by_leaders() {
     const Bytes bytes = call_.bytes;
@@ -125,9 +124,7 @@ class MpichInter : private InterSteps {
   }
 
   // Straight between the root and the ranks of the other group.
-  void linear() {
-    straight_rooted(call_.op == CollectiveOp::kGather || call_.op == CollectiveOp::kGatherv, false);
-  }
+  void linear() { straight_rooted(call_.op == CollectiveOp::kGather || call_.op == CollectiveOp::kGatherv, false); }
 
   // alltoall, alltoallv, alltoallw
   void pairwise() {
@@ -211,8 +208,7 @@ class MpichInter : private InterSteps {
 void expand_mpich(const CollectiveCall& call, Algorithm algorithm, std::span<const std::uint32_t> members,
                   std::vector<CollectiveStep>& out) {
   if (call.remote_size == 0) {
-    GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members,
-                     local_work_of(call));
+    GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members, local_work_of(call));
     return expand_intra(call, algorithm, steps);
   }
   MpichInter steps(call, out);

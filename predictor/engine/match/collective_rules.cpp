@@ -13,8 +13,8 @@ Bytes likely_element_bytes(Bytes bytes) {
   return std::min<Bytes>(Bytes{1} << std::countr_zero(bytes), 8);
 }
 
-Choice choose_intra(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes,
-                    Bytes element_bytes, bool commutative) {
+Choice choose_intra(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
+                    bool commutative) {
   // Open MPI 5.0's coll/tuned decides as 4.1's does.
   if (library == MpiLibrary::kMpich4) return choose_intra_mpich(op, ranks, bytes, commutative);
   return choose_intra_openmpi(op, ranks, bytes, element_bytes, commutative);

@@ -66,8 +66,7 @@ constexpr bool goes_by_nodes(Algorithm algorithm) {
 
 struct Choice {
   Algorithm algorithm = Algorithm::kLinear;
-  bool unsure =
-      false;  // the library may have chosen, or may do, something else (CollectiveSteps::approximated)
+  bool unsure = false;  // the library may have chosen, or may do, something else (CollectiveSteps::approximated)
 };
 
 // The choice for a whole call, the same on all ranks. REQUIRES: call.size >= 1, values as collective.h says.
@@ -77,8 +76,8 @@ Choice choose(const CollectiveCall& call);
 // others (allreduce = reduce + bcast). `bytes`: what the decision looks at (allgatherv: the mean per rank,
 // MPICH: the total; reduce_scatter: the total; else Event::bytes). `element_bytes`: size of one element of
 // the datatype.
-Choice choose_intra(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes,
-                    Bytes element_bytes, bool commutative);
+Choice choose_intra(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
+                    bool commutative);
 
 // The trace knows bytes where the libraries count elements: the largest of 8, 4, 2 and 1 that divides `bytes`
 // (double, float and int make up nearly all vectors).

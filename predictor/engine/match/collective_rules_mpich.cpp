@@ -24,7 +24,7 @@ constexpr Bytes kAllgatherMedium = 512 * kKiB;  // in all, P a power of two
 constexpr Bytes kAlltoallShort = 256;
 constexpr Bytes kIalltoallShort = 2 * kKiB;
 constexpr Bytes kAlltoallMedium = 32 * kKiB;
-constexpr Bytes kReduceScatterLong = 512 * kKiB;  // in all; ireduce_scatter_block takes elements for bytes
+constexpr Bytes kReduceScatterLong = 512 * kKiB;        // in all; ireduce_scatter_block takes elements for bytes
 constexpr std::uint64_t kInterManyElements = 2 * kKiB;  // in all; elements, not bytes
 
 // Blocking ones take bounds in, non-blocking ones do not.
@@ -63,8 +63,7 @@ Algorithm alltoall(std::uint32_t ranks, Bytes bytes, Bytes short_bytes) {
 
 Algorithm reduce_scatter(std::uint32_t ranks, Bytes total, bool commutative, bool blocks_alike) {
   if (commutative) return total < kReduceScatterLong ? Algorithm::kRecursiveHalving : Algorithm::kPairwise;
-  return blocks_alike && std::has_single_bit(ranks) ? Algorithm::kNoncommutative
-                                                    : Algorithm::kRecursiveDoubling;
+  return blocks_alike && std::has_single_bit(ranks) ? Algorithm::kNoncommutative : Algorithm::kRecursiveDoubling;
 }
 
 bool are_alike(std::span<const std::uint64_t> values) {
@@ -89,8 +88,7 @@ Choice choose_inter(const CollectiveCall& call) {
       const std::uint32_t contributors = call.root < 0 ? call.remote_size : call.size;
       Choice choice{Algorithm::kInterLeaders};
       if (long_enough(
-              call.bytes, [&](std::uint64_t n) { return n * contributors >= kInterManyElements; },
-              choice.unsure)) {
+              call.bytes, [&](std::uint64_t n) { return n * contributors >= kInterManyElements; }, choice.unsure)) {
         choice.algorithm = Algorithm::kInterLinear;
       }
       return choice;
@@ -152,14 +150,12 @@ Choice choose_intra_mpich(CollectiveOp op, std::uint32_t ranks, Bytes bytes, boo
 Choice choose_mpich(const CollectiveCall& call) {
   if (call.remote_size > 0) return choose_inter(call);
   const std::uint32_t ranks = call.size;
-  const std::span<const std::uint64_t> values =
-      call.values.first(std::min<std::size_t>(ranks, call.values.size()));
+  const std::span<const std::uint64_t> values = call.values.first(std::min<std::size_t>(ranks, call.values.size()));
   switch (call.op) {
     case CollectiveOp::kBcast:
       return {bcast(ranks, call.bytes, call.nonblocking)};
     case CollectiveOp::kAllreduce:
-      return by_scattering(call.bytes, ranks, call.commutative,
-                           call.nonblocking ? kIallreduceShort : kAllreduceShort,
+      return by_scattering(call.bytes, ranks, call.commutative, call.nonblocking ? kIallreduceShort : kAllreduceShort,
                            Algorithm::kRecursiveDoubling, Algorithm::kReduceScatterAllgather);
     case CollectiveOp::kAlltoall:
       if (call.in_place) return {Algorithm::kSendrecvReplace};

@@ -410,8 +410,7 @@ Choice choose_inter(const CollectiveCall& call) {
 
 }  // namespace
 
-Choice choose_intra_openmpi(CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
-                            bool commutative) {
+Choice choose_intra_openmpi(CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes, bool commutative) {
   switch (op) {
     case CollectiveOp::kBarrier:
       return {first_that_fits(kBarrierRules, ranks, 0)};

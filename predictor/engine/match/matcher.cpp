@@ -95,8 +95,7 @@ Error Matcher::no_such_peer(Rank rank, const Event& event) const {
   if (event.comm >= kMaxCommunicators) {
     return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
   }
-  return fail(rank,
-              "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
+  return fail(rank, "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
 }
 
 void Matcher::emit_plain(Rank rank, const Event& event) {
@@ -114,8 +113,10 @@ void Matcher::emit_plain(Rank rank, const Event& event) {
   message.sync = (event.flags & kFlagSync) != 0;
   message.sender = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
-  if (procedures_) [[unlikely]] procedures_->note_sent(rank, index);
-  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, rank, event.peer, event.tag}, ChannelEnd::kReceives);
+  if (procedures_) [[unlikely]]
+    procedures_->note_sent(rank, index);
+  if (any_ended_ && !paired) [[unlikely]]
+    play_after_end(event.peer, {event.comm, rank, event.peer, event.tag}, ChannelEnd::kReceives);
   return index;
 }
 
@@ -124,7 +125,8 @@ void Matcher::emit_plain(Rank rank, const Event& event) {
   const MessageIndex index = channels_.take_receive(key, paired);
   store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
   stats_.messages += paired ? 1 : 0;
-  if (any_ended_ && !paired) [[unlikely]] play_after_end(key.src, key, ChannelEnd::kSends);
+  if (any_ended_ && !paired) [[unlikely]]
+    play_after_end(key.src, key, ChannelEnd::kSends);
   return index;
 }
 
@@ -132,8 +134,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
   return take_place_now(key);
 }
 
-[[gnu::always_inline]] inline Result<void> Matcher::feed_send(Rank rank, RankState& state,
-                                                              const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_send(Rank rank, RankState& state, const Event& event) {
   if (!has_peer(event)) return no_such_peer(rank, event);
   if (event.kind == EventKind::kIsend) {
     if ((event.flags & kFlagHasRequest) == 0) return fail(rank, "a non-blocking send without a request");
@@ -146,17 +147,19 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     if (waits) store_.expect(message);
     state.requests.insert({event.request, message, waits ? RequestKind::kWaitingSend : RequestKind::kSend,
                            store_.message(message).generation});
-    emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kSend, message, event.process_s, event.call_s, kOpEndsEvent | kOpNonblocking | first_flag(rank, event.peer)));
+    emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kSend, message, event.process_s, event.call_s,
+                                                         kOpEndsEvent | kOpNonblocking | first_flag(rank, event.peer)));
     return {};
   }
   const bool waits = (event.flags & kFlagBuffered) == 0;
-  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kSend, send_message(rank, event), event.process_s, event.call_s, static_cast<std::uint8_t>((waits ? kOpEndsEvent : kOpEndsEvent | kOpNonblocking) |
-                                 first_flag(rank, event.peer))));
+  emit(static_cast<ProcessIndex>(rank),
+       Op::on_message(OpKind::kSend, send_message(rank, event), event.process_s, event.call_s,
+                      static_cast<std::uint8_t>((waits ? kOpEndsEvent : kOpEndsEvent | kOpNonblocking) |
+                                                first_flag(rank, event.peer))));
   return {};
 }
 
-[[gnu::always_inline]] inline Result<void> Matcher::feed_start_recv(Rank rank, RankState& state,
-                                                                    const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_start_recv(Rank rank, RankState& state, const Event& event) {
   const bool wildcard = is_wildcard(event);
   if (event.peer != kAnyRank) {
     if (!has_peer(event)) return no_such_peer(rank, event);
@@ -178,7 +181,8 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     receive = post_held(rank, event, wildcard);
   } else {
     receive.value = take_place_now({event.comm, event.peer, rank, event.tag});
-    emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPost, receive.value, event.process_s, event.call_s, kOpEndsEvent));
+    emit(static_cast<ProcessIndex>(rank),
+         Op::on_message(OpKind::kPost, receive.value, event.process_s, event.call_s, kOpEndsEvent));
   }
   if (has_request) {
     state.requests.insert(receive);
@@ -188,12 +192,10 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
   return {};
 }
 
-[[gnu::always_inline]] inline Result<void> Matcher::feed_end_recv(Rank rank, RankState& state,
-                                                                  const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_end_recv(Rank rank, RankState& state, const Event& event) {
   if (!has_peer(event)) return no_such_peer(rank, event);
   const bool has_request = (event.flags & kFlagHasRequest) != 0;
-  const ActiveRequest* const found =
-      has_request ? state.requests.find(event.request) : &state.blocking_receive;
+  const ActiveRequest* const found = has_request ? state.requests.find(event.request) : &state.blocking_receive;
   MessageIndex message = kNoMessage;
   if (found != nullptr && found->what() == RequestKind::kReceive) {
     message = found->value;
@@ -212,8 +214,10 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     }
     message = end_held_receive(rank, event, found->value);
   }
-  if (procedures_) [[unlikely]] procedures_->note_received(rank, message);
-  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
+  if (procedures_) [[unlikely]]
+    procedures_->note_received(rank, message);
+  emit(static_cast<ProcessIndex>(rank),
+       Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
   note_received_from(rank, event.peer);
   if (has_request) {
     state.requests.erase(event.request);
@@ -227,8 +231,10 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
   if (!has_peer(event)) return no_such_peer(rank, event);
   stats_.wildcard_receives += is_wildcard(event) ? 1 : 0;
   const MessageIndex message = take_place_now({event.comm, event.peer, rank, event.tag});
-  if (procedures_) [[unlikely]] procedures_->note_received(rank, message);
-  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
+  if (procedures_) [[unlikely]]
+    procedures_->note_received(rank, message);
+  emit(static_cast<ProcessIndex>(rank),
+       Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
   note_received_from(rank, event.peer);
   return {};
 }
@@ -239,13 +245,15 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
   store_.message(message).receiver = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
-  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, ChannelEnd::kSends);
-  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent));
+  if (any_ended_ && !paired) [[unlikely]]
+    play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, ChannelEnd::kSends);
+  emit(static_cast<ProcessIndex>(rank),
+       Op::on_message(OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent));
   return {};
 }
 
-[[gnu::always_inline]] inline Result<void> Matcher::complete(Rank rank, RankState& state,
-                                                             std::uint64_t number, Seconds& work_s) {
+[[gnu::always_inline]] inline Result<void> Matcher::complete(Rank rank, RankState& state, std::uint64_t number,
+                                                             Seconds& work_s) {
   ActiveRequest* const request =
       number <= ~std::uint32_t{0} ? state.requests.find(static_cast<std::uint32_t>(number)) : nullptr;
   if (request == nullptr || is_receive(*request)) return wait_for_no_send(rank, number, request != nullptr);
@@ -254,8 +262,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   return {};
 }
 
-[[gnu::always_inline]] inline Result<void> Matcher::feed_wait(Rank rank, RankState& state,
-                                                              const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_wait(Rank rank, RankState& state, const Event& event) {
   Seconds work_s = event.process_s;
   if (event.values.empty()) {
     if ((event.flags & kFlagHasRequest) == 0) return contradiction(rank, event, "a wait without a request");
@@ -299,8 +306,7 @@ Result<void> Matcher::feed_one_sided(Rank rank, const Event& event) {
 
 Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   if (rank < 0 || rank >= store_.ranks()) {
-    return invalid_input("event of rank " + number(rank) + ": the world has " + number(store_.ranks()) +
-                         " ranks");
+    return invalid_input("event of rank " + number(rank) + ": the world has " + number(store_.ranks()) + " ranks");
   }
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (store_.message_slots() > kPrefetchFrom) {
@@ -317,14 +323,14 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       return fed;
     }
     state.measured_ns += static_cast<std::uint64_t>(event.process_s.ns() + event.call_s.ns() + event.off_s.ns());
-    if (state.measured_ns >= state.block_end_ns) [[unlikely]] end_block(rank, state);
+    if (state.measured_ns >= state.block_end_ns) [[unlikely]]
+      end_block(rank, state);
   }
   stats_.events += state.events - before;
   return {};
 }
 
-[[gnu::always_inline]] inline Result<void> Matcher::feed_one(Rank rank, RankState& state,
-                                                             const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_one(Rank rank, RankState& state, const Event& event) {
   ++state.events;
   if (state.exited || state.closed) {
     return fail(rank, state.exited ? "comes after the rank's exit" : "comes after the rank was closed");
@@ -413,7 +419,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       state.exited = true;
       const bool in_window = end_last_window(rank, event.process_s, event.call_s);
       release_posts(rank);
-      emit(process, Op::plain(OpKind::kExit, in_window ? Duration() : event.process_s, in_window ? Duration() : event.call_s, kOpEndsEvent));
+      emit(process, Op::plain(OpKind::kExit, in_window ? Duration() : event.process_s,
+                              in_window ? Duration() : event.call_s, kOpEndsEvent));
       return {};
     }
   }

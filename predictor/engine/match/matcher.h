@@ -104,17 +104,17 @@ class Matcher {
     bool exited = false;
     bool closed = false;
     bool gap = false;
-    bool counting = false;             // between two capture windows
-    std::uint32_t window = 0;          // the one that is open
-    ProcessIndex ghost = kNobody;      // of the kSkipped events that came last, one after the other
-    ProcessIndex after_end = kNobody;  // plays all that it did after its capture ended for good, but ...
+    bool counting = false;                      // between two capture windows
+    std::uint32_t window = 0;                   // the one that is open
+    ProcessIndex ghost = kNobody;               // of the kSkipped events that came last, one after the other
+    ProcessIndex after_end = kNobody;           // plays all that it did after its capture ended for good, but ...
     ProcessIndex receives_after_end = kNobody;  // ... its receives
-    ProcessIndex held_ghost = kNobody;         // there since the window's first receive that had no place yet
-    bool closed_before_places = false;         // such receives were under way when the last window closed
-    std::uint64_t measured_ns = 0;             // since its window opened, in events; modulo 2^64
+    ProcessIndex held_ghost = kNobody;          // there since the window's first receive that had no place yet
+    bool closed_before_places = false;          // such receives were under way when the last window closed
+    std::uint64_t measured_ns = 0;              // since its window opened, in events; modulo 2^64
     std::uint64_t block_end_ns = blocks::kShortestNs;  // ... at which its block ends; kNeverNs: the window is not cut
-    std::uint32_t block = 0;                   // of its window
-    ActiveRequest blocking_receive;            // the startRecv without request, or of kind kNone
+    std::uint32_t block = 0;                           // of its window
+    ActiveRequest blocking_receive;                    // the startRecv without request, or of kind kNone
     RequestTable requests;
     std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order
     std::uint64_t held_since = 0;         // event of the first held kPost

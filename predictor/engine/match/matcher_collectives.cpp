@@ -17,17 +17,16 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
   CommunicatorGroups& comm = communicators_[event.comm];
   if (!comm.known) {
     const std::span<const std::uint64_t> members = event.values.subspan(2);
-    const std::size_t local =
-        event.values[1] != 0 ? static_cast<std::size_t>(event.values[1]) : members.size();
+    const std::size_t local = event.values[1] != 0 ? static_cast<std::size_t>(event.values[1]) : members.size();
     for (std::size_t i = 0; i < members.size(); ++i) {
       const std::uint64_t member = members[i];
       if (member >= static_cast<std::uint64_t>(store_.ranks())) {
-        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " +
-                              std::to_string(member) + ", the world has " + std::to_string(store_.ranks()));
+        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) +
+                              ", the world has " + std::to_string(store_.ranks()));
       }
       if (comm.index.find(static_cast<std::uint32_t>(member)) != nullptr) {
-        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " +
-                              std::to_string(member) + " twice");
+        return fail(rank,
+                    "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) + " twice");
       }
       std::vector<Rank>& group = i < local ? comm.group : comm.remote_group;
       comm.index.insert(static_cast<std::uint32_t>(member), static_cast<std::uint32_t>(group.size()));
@@ -115,8 +114,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
     std::size_t at = 0;
     for (int half = 0; half < 2; ++half) {
       const std::size_t left = values_.size() - at;
-      if (left < 1 || values_[at] > (left - 1) / 2)
-        return fail(rank, "a neighbour collective with too few values");
+      if (left < 1 || values_[at] > (left - 1) / 2) return fail(rank, "a neighbour collective with too few values");
       const std::size_t count = static_cast<std::size_t>(values_[at]);
       for (std::size_t i = at + 1; i <= at + count; ++i) {
         if (values_[i] >= static_cast<std::uint64_t>(store_.ranks())) {
@@ -137,8 +135,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   if (!steps) return fail(rank, steps.error().message);
   const std::size_t peers = comm == nullptr ? static_cast<std::size_t>(store_.ranks()) : peers_.size();
   for (const CollectiveStep& step : steps_) {
-    const bool is_message =
-        step.kind == CollectiveStep::Kind::kSend || step.kind == CollectiveStep::Kind::kRecv;
+    const bool is_message = step.kind == CollectiveStep::Kind::kSend || step.kind == CollectiveStep::Kind::kRecv;
     if (is_message && step.peer >= (step.local_group ? local_peers_.size() : peers))
       return fail(rank, "a collective with a peer outside its communicator");
   }
@@ -147,20 +144,20 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   return {};
 }
 
-MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event& event,
-                                   std::uint32_t collective_number, const CollectiveStep& step) {
+MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
+                                   const CollectiveStep& step) {
   const std::vector<Rank>& group = step.local_group ? local_peers_ : peers_;
   const Rank peer = event.comm == 0 ? static_cast<Rank>(step.peer) : group[step.peer];
   const bool is_send = step.kind == CollectiveStep::Kind::kSend;
   const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
                        static_cast<std::int32_t>(collective_number)};
-  const ProcessIndex ghost = skipped_collectives_.empty() && !any_ended_
-                                 ? kNobody
-                                 : ghost_of_collective(event.comm, peer, collective_number);
+  const ProcessIndex ghost =
+      skipped_collectives_.empty() && !any_ended_ ? kNobody : ghost_of_collective(event.comm, peer, collective_number);
   bool paired = false;
-  const MessageIndex index = ghost != kNobody ? channels_.one_ended(key, is_send ? ChannelEnd::kSends : ChannelEnd::kReceives, ghost)
-                             : is_send        ? channels_.take_send(key, paired)
-                                              : channels_.take_receive(key, paired);
+  const MessageIndex index = ghost != kNobody
+                                 ? channels_.one_ended(key, is_send ? ChannelEnd::kSends : ChannelEnd::kReceives, ghost)
+                             : is_send ? channels_.take_send(key, paired)
+                                       : channels_.take_receive(key, paired);
   Message& message = store_.message(index);
   if (is_send) {
     message.bytes = step.bytes;
@@ -186,8 +183,7 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     const CollectiveStep::Kind kind = steps_[first].kind;
     if (kind == CollectiveStep::Kind::kCopy || kind == CollectiveStep::Kind::kReduce) {
       const OpKind work = kind == CollectiveStep::Kind::kCopy ? OpKind::kCopy : OpKind::kReduce;
-      for (Bytes left = local_work_ ? steps_[first].bytes : 0; left > 0;
-           left -= std::min(left, kMostLocalBytes)) {
+      for (Bytes left = local_work_ ? steps_[first].bytes : 0; left > 0; left -= std::min(left, kMostLocalBytes)) {
         step_ops_.push_back(Op::local_work(work, std::min(left, kMostLocalBytes)));
       }
       ++first;
@@ -209,8 +205,8 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     }
     const std::size_t sends = step_ops_.size();
     for (std::size_t i = first; i < receives; ++i) {
-      step_ops_.push_back(
-          Op::on_message(OpKind::kSend, message_of(steps_[i]), 0, 0, static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0)));
+      step_ops_.push_back(Op::on_message(OpKind::kSend, message_of(steps_[i]), 0, 0,
+                                         static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0)));
       if (is_exchange) store_.expect(step_ops_.back().message());
     }
     for (std::size_t i = receives; i < end; ++i) {
@@ -239,8 +235,7 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
 Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const bool nonblocking = event.kind == EventKind::kIcollective;
-  if (event.comm >= kMaxCommunicators)
-    return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
+  if (event.comm >= kMaxCommunicators) return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
   if (nonblocking && (event.flags & kFlagHasRequest) == 0) {
     return fail(rank, "a non-blocking collective without a request");
   }

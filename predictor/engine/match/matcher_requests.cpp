@@ -50,7 +50,9 @@ ActiveRequest Matcher::post_held(Rank rank, const Event& event, bool wildcard) {
   // Should the capture end before it has its place, who sent to it does not wait for more than this.
   if (!placed && state.held_ghost == kNobody) state.held_ghost = ghosts_.call(rank);
   if (placed) record.message = take_place({record.comm, record.peer, rank, record.tag});
-  Op& post = emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPost, record.message, event.process_s, event.call_s, placed ? kOpEndsEvent : kOpEndsEvent | kOpHeld));
+  Op& post =
+      emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPost, record.message, event.process_s, event.call_s,
+                                                           placed ? kOpEndsEvent : kOpEndsEvent | kOpHeld));
   if (!placed) {
     if (state.unplaced.empty()) state.held_since = state.events;
     state.unplaced.push_back(index);
@@ -119,15 +121,16 @@ Result<void> Matcher::end_of_no_receive(Rank rank, const Event& event, bool is_a
   if (ranks_[static_cast<std::size_t>(rank)].gap && !is_active) {
     // The posting was lost, the message came: take it as posted here.
     note_partial(fail(rank, "the start of this receive was lost").message);
-    emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s, kOpEndsEvent));
+    emit(static_cast<ProcessIndex>(rank),
+         Op::on_message(OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}), event.process_s,
+                        event.call_s, kOpEndsEvent));
     note_received_from(rank, event.peer);
     return {};
   }
-  return contradiction(
-      rank, event,
-      (event.flags & kFlagHasRequest) != 0
-          ? "endRecv of request " + std::to_string(event.request) + ", which is no receive under way"
-          : std::string("endRecv without a startRecv before it"));
+  return contradiction(rank, event,
+                       (event.flags & kFlagHasRequest) != 0
+                           ? "endRecv of request " + std::to_string(event.request) + ", which is no receive under way"
+                           : std::string("endRecv without a startRecv before it"));
 }
 
 Result<void> Matcher::wait_for_no_send(Rank rank, std::uint64_t number, bool is_active) {
@@ -245,12 +248,11 @@ void Matcher::cancel_receive(Rank rank, ActiveRequest request) {
 Result<void> Matcher::feed_cancel(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const ActiveRequest* const found = state.requests.find(event.request);
-  const bool can_be = found != nullptr && found->what() != RequestKind::kCollective &&
-                      found->what() != RequestKind::kOneSided;
+  const bool can_be =
+      found != nullptr && found->what() != RequestKind::kCollective && found->what() != RequestKind::kOneSided;
   if (!can_be) {
     return contradiction(
-        rank, event,
-        "cancel of request " + std::to_string(event.request) + ", which is no send or receive under way");
+        rank, event, "cancel of request " + std::to_string(event.request) + ", which is no send or receive under way");
   }
   const ActiveRequest cancelled = *found;
   if (is_receive(cancelled)) {
@@ -268,8 +270,7 @@ Result<void> Matcher::feed_request_free(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const ActiveRequest* const found = state.requests.find(event.request);
   if (found == nullptr) {
-    return contradiction(rank, event,
-                         "free of request " + std::to_string(event.request) + ", which is not active");
+    return contradiction(rank, event, "free of request " + std::to_string(event.request) + ", which is not active");
   }
   const ActiveRequest freed = *found;
   if (freed.what() == RequestKind::kHeldReceive && records_[freed.value].message == kNoMessage) {

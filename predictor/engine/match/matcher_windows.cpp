@@ -102,14 +102,12 @@ Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const SkippedSide side = skipped_side(event);
   const std::uint64_t calls = skipped_calls(event);
-  if (calls == 0 || calls > kMostSkipped ||
-      static_cast<std::uint8_t>(side) >= kSkippedSideCount) {
+  if (calls == 0 || calls > kMostSkipped || static_cast<std::uint8_t>(side) >= kSkippedSideCount) {
     return fail(rank, "an impossible number of calls between two windows");
   }
   if (side == SkippedSide::kEverything) return feed_capture_end(rank, event);
   if (side != SkippedSide::kCollectives && !has_peer(event)) return no_such_peer(rank, event);
-  if (side == SkippedSide::kCollectives &&
-      (event.comm >= kMaxCommunicators || calls > kMostCollectives)) {
+  if (side == SkippedSide::kCollectives && (event.comm >= kMaxCommunicators || calls > kMostCollectives)) {
     return fail(rank, "an impossible number of collectives between two windows");
   }
   // Inside a window each has a moment of its own.
@@ -141,8 +139,8 @@ Result<void> Matcher::feed_capture_end(Rank rank, const Event& event) {
     if (state.ghost == kNobody) state.ghost = ghosts_.call(rank);
     state.after_end = state.ghost;
     ghosts_.hold(state.after_end);  // for ever
-    // Receives that were posted before, and took their messages after it: which ones nobody knows. So no sender waits for
-    // longer than till the first of them.
+    // Receives that were posted before, and took their messages after it: which ones nobody knows. So no sender waits
+    // for longer than till the first of them.
     state.receives_after_end = state.closed_before_places ? state.held_ghost : state.after_end;
     ghosts_.hold(state.receives_after_end);
     any_ended_ = ends_to_play_ = true;
@@ -209,9 +207,8 @@ ProcessIndex Matcher::ghost_of_collective(std::uint32_t comm, Rank peer, std::ui
   }
   const auto found = skipped_collectives_.find(member_key(comm, peer));
   if (found == skipped_collectives_.end()) return kNobody;
-  const auto after =
-      std::upper_bound(found->second.begin(), found->second.end(), number,
-                       [](std::uint32_t n, const SkippedCollectives& s) { return n < s.first; });
+  const auto after = std::upper_bound(found->second.begin(), found->second.end(), number,
+                                      [](std::uint32_t n, const SkippedCollectives& s) { return n < s.first; });
   if (after == found->second.begin()) return kNobody;
   const SkippedCollectives& skipped = *std::prev(after);
   return number < skipped.end ? skipped.ghost : kNobody;

@@ -25,8 +25,7 @@ NodeLayout::NodeLayout(std::span<const std::uint32_t> node_of_rank) {
   std::vector<std::uint32_t> size_of_node;
   std::uint32_t most = 0;
   for (const std::uint32_t node : node_of_rank) {
-    const auto [entry, is_new] =
-        number_of_node.emplace(node, static_cast<std::uint32_t>(number_of_node.size()));
+    const auto [entry, is_new] = number_of_node.emplace(node, static_cast<std::uint32_t>(number_of_node.size()));
     if (is_new) size_of_node.push_back(0);
     node_of_.push_back(entry->second);
     local_rank_of_.push_back(size_of_node[entry->second]++);

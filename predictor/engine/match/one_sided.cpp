@@ -58,8 +58,8 @@ ProcessIndex OneSided::actor_of(Rank origin, Rank target, bool large) {
   return actors.process[which];
 }
 
-MessageIndex OneSided::new_message(Rank from, Rank to, ProcessIndex sender, ProcessIndex receiver,
-                                   std::int32_t tag, std::uint32_t window, Bytes bytes) {
+MessageIndex OneSided::new_message(Rank from, Rank to, ProcessIndex sender, ProcessIndex receiver, std::int32_t tag,
+                                   std::uint32_t window, Bytes bytes) {
   const MessageIndex index = store_.new_sent_message(from, to, sender, receiver);
   Message& message = store_.message(index);
   message.bytes = bytes;

@@ -12,8 +12,7 @@
 
 namespace lbf::engine {
 
-using ProcessIndex =
-    std::uint32_t;  // 0 .. ranks-1: the ranks; above: background actors (non-blocking collectives)
+using ProcessIndex = std::uint32_t;  // 0 .. ranks-1: the ranks; above: background actors (non-blocking collectives)
 inline constexpr ProcessIndex kNobody = ~ProcessIndex{0};
 using MessageIndex = std::uint32_t;
 inline constexpr MessageIndex kNoMessage = ~MessageIndex{0};
@@ -21,18 +20,18 @@ using RowIndex = std::uint32_t;  // of the store: an op's work by scenario
 
 // What happens once the op's processor work is done.
 enum class OpKind : std::uint8_t {
-  kCompute,   // nothing more (the papers' nonendRecv)
-  kBlocked,   // `call_s` off the processor
-  kSend,      // the message leaves when the work and the sender's protocol processing are done; a rendezvous
-              // message (docs/engine.md) waits for its receive to be posted, and so does the process unless
-              // kOpNonblocking
-  kWaitSend,  // waits until the buffer of a kOpNonblocking send is free; only where that can take time
-  kPost,      // a receive is posted (the papers' startRecv): takes no time, a rendezvous message can start
-  kRecv,      // posts the receive unless a kPost did, waits until the message has arrived (the papers'
-              // endRecv), then the receiver's protocol processing
-  kPeek,      // waits until the message is announced, leaves it (probe)
-  kExit,      // the process ends
-  kWindowOpen,  // `call_s` passed, of which nothing else is known; then the clock of the capture window starts
+  kCompute,      // nothing more (the papers' nonendRecv)
+  kBlocked,      // `call_s` off the processor
+  kSend,         // the message leaves when the work and the sender's protocol processing are done; a rendezvous
+                 // message (docs/engine.md) waits for its receive to be posted, and so does the process unless
+                 // kOpNonblocking
+  kWaitSend,     // waits until the buffer of a kOpNonblocking send is free; only where that can take time
+  kPost,         // a receive is posted (the papers' startRecv): takes no time, a rendezvous message can start
+  kRecv,         // posts the receive unless a kPost did, waits until the message has arrived (the papers'
+                 // endRecv), then the receiver's protocol processing
+  kPeek,         // waits until the message is announced, leaves it (probe)
+  kExit,         // the process ends
+  kWindowOpen,   // `call_s` passed, of which nothing else is known; then the clock of the capture window starts
   kWindowClose,  // ... and stops
   kBlockEnd,     // a block of a window ends (predictor/engine/match/blocks.h); takes no time
   // Work inside a collective: so much of it as the target's network file says for these bytes.
@@ -47,7 +46,7 @@ enum OpFlags : std::uint8_t {
   kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
-  kOpVaries = 32,  // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
+  kOpVaries = 32,      // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
 };
 
 // More bytes are several ops.

@@ -36,7 +36,7 @@ struct Scenario {
 };
 
 struct ProcedurePlan {
-  std::vector<Scenario> scenarios;  // Target::scenario n is scenarios[n - 1]; 0: as it ran
+  std::vector<Scenario> scenarios;      // Target::scenario n is scenarios[n - 1]; 0: as it ran
   std::vector<std::uint32_t> profiled;  // procedures whose exclusive time ops are to carry (critical paths)
   bool empty() const { return scenarios.empty() && profiled.empty(); }
 };

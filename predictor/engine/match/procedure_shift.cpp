@@ -93,8 +93,7 @@ std::uint32_t ProcedureShift::profiled_index(std::uint32_t procedure) const {
 
 // --- which procedures time passes in
 
-void ProcedureShift::add_part(RankState& state, std::size_t scenario, const ProcedureChange& change,
-                              Seconds seconds) {
+void ProcedureShift::add_part(RankState& state, std::size_t scenario, const ProcedureChange& change, Seconds seconds) {
   Parts& parts = state.parts[scenario];
   Seconds& part_s = change.to == MoveTo::kNowhere    ? parts.gone_s
                     : change.to == MoveTo::kReceiver ? parts.to_receiver_s

@@ -64,14 +64,14 @@ class ProcedureShift {
     Seconds inclusive_s, exclusive_s;
   };
   struct RankState {
-    std::vector<std::uint32_t> stack;  // procedures entered, innermost last
-    Seconds work_s = 0;                // process time that has no op yet
-    bool any_part = false;             // ... and its procedures
-    std::vector<Parts> parts;          // by scenario
-    std::vector<Seconds> self_s;       // by profiled procedure
-    std::vector<Spent> spent;          // kProcedure events since the last other event
-    std::vector<Piece> pieces;         // of the interval
-    std::uint64_t events = 0;          // in the interval
+    std::vector<std::uint32_t> stack;      // procedures entered, innermost last
+    Seconds work_s = 0;                    // process time that has no op yet
+    bool any_part = false;                 // ... and its procedures
+    std::vector<Parts> parts;              // by scenario
+    std::vector<Seconds> self_s;           // by profiled procedure
+    std::vector<Spent> spent;              // kProcedure events since the last other event
+    std::vector<Piece> pieces;             // of the interval
+    std::uint64_t events = 0;              // in the interval
     MessageIndex began_with = kNoMessage;  // the message whose receive began the interval
     std::uint32_t began_generation = 0;    // ... its; where a ghost sent it its slot may be another's by now
     Rank began_from = kAnyRank;            // ... its sender
@@ -82,10 +82,10 @@ class ProcedureShift {
     std::uint32_t generation = 0;
     bool sent = false;
     bool received = false;
-    bool back_known = false;        // what goes to the sender
-    Op* held_receive = nullptr;     // before the kRecv ...
+    bool back_known = false;     // what goes to the sender
+    Op* held_receive = nullptr;  // before the kRecv ...
     ProcessIndex receiver = 0;
-    Op* held_send = nullptr;        // before the kSend
+    Op* held_send = nullptr;  // before the kSend
     ProcessIndex sender = 0;
     std::vector<Seconds> carried_s;  // by scenario; empty: nothing
     std::vector<Seconds> back_s;

@@ -34,12 +34,8 @@ struct ActiveRequest {
   std::uint32_t kind : 3 = 0;
 
   ActiveRequest() = default;
-  ActiveRequest(std::uint32_t its_number, std::uint32_t its_value, RequestKind its_kind,
-                std::uint32_t its_note)
-      : number(its_number),
-        value(its_value),
-        note(cut(its_note)),
-        kind(static_cast<std::uint32_t>(its_kind) & 7U) {}
+  ActiveRequest(std::uint32_t its_number, std::uint32_t its_value, RequestKind its_kind, std::uint32_t its_note)
+      : number(its_number), value(its_value), note(cut(its_note)), kind(static_cast<std::uint32_t>(its_kind) & 7U) {}
   RequestKind what() const { return static_cast<RequestKind>(kind); }
   // What a note keeps of a number.
   static std::uint32_t cut(std::uint32_t number) { return number & ((1U << 29) - 1); }

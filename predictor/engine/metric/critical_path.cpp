@@ -4,8 +4,7 @@
 
 namespace lbf::engine {
 
-void CriticalPath::add(std::vector<std::pair<std::int32_t, Seconds>>& entries, std::int32_t key,
-                       Seconds seconds) {
+void CriticalPath::add(std::vector<std::pair<std::int32_t, Seconds>>& entries, std::int32_t key, Seconds seconds) {
   if (seconds <= 0) return;
   const auto named = [&](std::int32_t wanted) {
     return std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.first == wanted; });

@@ -1,9 +1,10 @@
 // CriticalPath: the longest path through the program activity graph (TR Sec. 3, TSE Sec. 2) and what it runs
 // through, online.
 //
-// Watches the replay of one target (predictor/engine/replay/timeline.h). Each process has the profile of the longest path to
-// where it is; a message takes its sender's along, and a receive that waited for it goes on with that one. So memory
-// is O(ranks + messages in flight), each with the profiled procedures and at most kMaxEntries ranks and functions.
+// Watches the replay of one target (predictor/engine/replay/timeline.h). Each process has the profile of the longest
+// path to where it is; a message takes its sender's along, and a receive that waited for it goes on with that one. So
+// memory is O(ranks + messages in flight), each with the profiled procedures and at most kMaxEntries ranks and
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,7 @@ class CriticalPath final : public TimelineObserver {
   static void add(std::vector<std::pair<std::int32_t, Seconds>>& entries, std::int32_t key, Seconds seconds);
 
   std::size_t profiled_;
-  std::vector<Path> paths_;                                 // by process
+  std::vector<Path> paths_;  // by process
   // By the message's slot, which the next message has after one that nobody received.
   struct Sent {
     std::uint64_t message_id = 0;

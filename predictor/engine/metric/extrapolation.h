@@ -6,8 +6,8 @@
 // windows do. The estimator is the ratio estimator of survey sampling (Cochran, Sampling Techniques, ch. 6): unseen
 // time times sum(predicted) / sum(measured), with the variance of the ratio from the windows' own scatter around it.
 //
-// Where windows are few, blocks of what was seen (predictor/engine/match/blocks.h) stand for them. They lie side by side:
-// how much their mean differs from that of the rest cannot be read off their scatter alone, because what changes
+// Where windows are few, blocks of what was seen (predictor/engine/match/blocks.h) stand for them. They lie side by
+// side: how much their mean differs from that of the rest cannot be read off their scatter alone, because what changes
 // slowly changes little within them. So their interval is widened with the share that is extrapolated, as if each
 // doubling of the time scattered once more as much as one block does (1/f noise: its variance is the same on
 // every scale). docs/cost-system.md, "Extrapolation".
@@ -35,8 +35,8 @@ struct Extrapolated {
 
 // So many windows speak for themselves; of fewer, their blocks.
 inline constexpr std::size_t kEnoughWindows = 4;
-// Two differ, and Student's t of one degree of freedom says what that is worth. That less than so many do not differ at all
-// says nothing.
+// Two differ, and Student's t of one degree of freedom says what that is worth. That less than so many do not differ at
+// all says nothing.
 inline constexpr std::size_t kFewestBlocks = 2;
 inline constexpr std::size_t kBlocksThatMayAgree = 4;
 

@@ -111,7 +111,8 @@ class PredictorOfTargets final : public Predictor {
         prediction.complete = prediction.complete && replay.exited(rank);
       }
       prediction.low_s = prediction.high_s = prediction.lbf_s;
-      if (!matcher_->windows().empty()) extrapolate_windows({replay, k, ranks_, matcher_->windows()}, capture_cost_, prediction);
+      if (!matcher_->windows().empty())
+        extrapolate_windows({replay, k, ranks_, matcher_->windows()}, capture_cost_, prediction);
       if (closed_ == ranks_ && !prediction.complete) {
         if (!why_stuck[which]) {
           const std::optional<Error> error = what_holds_up(replay, *store_, *matcher_);
@@ -155,8 +156,7 @@ class PredictorOfTargets final : public Predictor {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       if (!matcher_->exited(rank)) {
         return invalid_input("rank " + std::to_string(rank) + " stopped after its event " +
-                             std::to_string(matcher_->events_of(rank)) +
-                             " without reaching its end (MPI_Finalize)");
+                             std::to_string(matcher_->events_of(rank)) + " without reaching its end (MPI_Finalize)");
       }
     }
     if (!matcher_->why_partial().empty()) return invalid_input(matcher_->why_partial());
@@ -225,11 +225,9 @@ class PredictorOfTargets final : public Predictor {
 
 }  // namespace
 
-Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets,
-                                                   ProcedurePlan plan) {
+Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets, ProcedurePlan plan) {
   if (ranks < 1 || ranks > kMaxRanks) {
-    return invalid_input("a program has 1 to " + std::to_string(kMaxRanks) + " ranks, not " +
-                         std::to_string(ranks));
+    return invalid_input("a program has 1 to " + std::to_string(kMaxRanks) + " ranks, not " + std::to_string(ranks));
   }
   if (targets.empty()) return invalid_input("there is no target to predict");
   for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -241,8 +239,7 @@ Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Targe
     }
   }
   if (Result<void> ok = check_plan(plan, ranks); !ok) return ok.error();
-  return std::unique_ptr<Predictor>(
-      std::make_unique<PredictorOfTargets>(ranks, std::move(targets), std::move(plan)));
+  return std::unique_ptr<Predictor>(std::make_unique<PredictorOfTargets>(ranks, std::move(targets), std::move(plan)));
 }
 
 }  // namespace lbf::engine

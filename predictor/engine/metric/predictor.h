@@ -18,11 +18,10 @@
 namespace lbf::engine {
 
 struct Prediction {
-  Seconds lbf_s = 0;                   // predicted run time: LBF, NF or both combined (TSE Sec. 2, 3)
-  std::vector<Seconds> rank_finish_s;  // predicted time of each rank's last replayed event
-  std::vector<Seconds>
-      rank_measured_s;    // measured time at the same events (sum of process, call and off times)
-  bool complete = false;  // every rank reached its exit
+  Seconds lbf_s = 0;                     // predicted run time: LBF, NF or both combined (TSE Sec. 2, 3)
+  std::vector<Seconds> rank_finish_s;    // predicted time of each rank's last replayed event
+  std::vector<Seconds> rank_measured_s;  // measured time at the same events (sum of process, call and off times)
+  bool complete = false;                 // every rank reached its exit
   // Where the capture recorded in windows only: lbf_s is extrapolated from them (extrapolation.h), these are its
   // 95 % interval (0 and kNeverS: it cannot be told), and the share of the run's measured time that was seen.
   Seconds low_s = 0;
@@ -41,7 +40,7 @@ struct CaptureCost {
 struct PredictorStats : MatchStats {
   std::uint64_t windows = 0;           // of the capture; 0: it was never closed
   std::uint64_t events_in_flight = 0;  // buffered now
-  std::string why_partial;  // lost events or matches that cannot be known; empty: predictions are whole
+  std::string why_partial;             // lost events or matches that cannot be known; empty: predictions are whole
 };
 
 // Rows of TSE Fig. 5, for tests and teaching (predictor/engine/replay/observer.h); called by the shared
@@ -55,8 +54,7 @@ class Predictor {
   // Errors: a target whose map does not fit `ranks`, nodes or cores 0, speed not positive, no network,
   // lists of cores or speeds by node that are not one entry a node; a scenario that `plan` does not have; a share of a
   // procedure that is not from 0 to 1, a procedure twice in one scenario, a rank that does not exist.
-  static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets,
-                                                 ProcedurePlan plan = {});
+  static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets, ProcedurePlan plan = {});
   virtual ~Predictor() = default;
 
   // Whose collectives these are; without it Open MPI 4.1's (predictor/engine/match/mpi_library.h). REQUIRES: before

@@ -39,15 +39,13 @@ class StuckProgram {
   }
 
   static bool waits(const ProcessStatus& status) {
-    return status.state == ProcessStatus::State::kWaiting ||
-           status.state == ProcessStatus::State::kWaitingForReceive;
+    return status.state == ProcessStatus::State::kWaiting || status.state == ProcessStatus::State::kWaitingForReceive;
   }
 
   // What the process waits for: "for a message from rank 1, tag 5, communicator 0".
   std::string reason(const ProcessStatus& status) const {
     const Message& message = store_.message(status.message);
-    if (status.state == ProcessStatus::State::kWaiting)
-      return "for a message from " + awaited(message, message.src);
+    if (status.state == ProcessStatus::State::kWaiting) return "for a message from " + awaited(message, message.src);
     return "until its message is received by " + awaited(message, message.dst);
   }
 
@@ -74,14 +72,12 @@ class StuckProgram {
     const Message& message = store_.message(status.message);
     const bool for_receive = status.state == ProcessStatus::State::kWaitingForReceive;
     const Rank rank = for_receive ? message.dst : message.src;
-    std::string text = store_.is_actor(process)
-                           ? place(process) + " waits"
-                           : "rank " + std::to_string(store_.rank_of(process)) + " waits at its event " +
-                                 std::to_string(status.events_done + 1);
+    std::string text = store_.is_actor(process) ? place(process) + " waits"
+                                                : "rank " + std::to_string(store_.rank_of(process)) +
+                                                      " waits at its event " + std::to_string(status.events_done + 1);
     text += " " + reason(status) + (for_receive ? ", which never does" : ", that was never sent");
     if (!matcher_.exited(rank)) {
-      text += ": rank " + std::to_string(rank) + " stopped after its event " +
-              std::to_string(matcher_.events_of(rank));
+      text += ": rank " + std::to_string(rank) + " stopped after its event " + std::to_string(matcher_.events_of(rank));
     }
     if (!matcher_.why_partial().empty()) text += " (" + matcher_.why_partial() + ")";
     return invalid_input(text);
@@ -109,8 +105,7 @@ class StuckProgram {
       }
       if (!waits(replay_.status(other))) {
         // The other side is known and its process can go on: it only lacks a round of replay.
-        return invalid_input(place(process) + " waits " + reason(status) +
-                             ", which is still to be replayed");
+        return invalid_input(place(process) + " waits " + reason(status) + ", which is still to be replayed");
       }
       process = other;
     }

@@ -15,8 +15,7 @@ Result<void> check_nodes(const Target& target, const std::string& name) {
   for (std::uint32_t node = 0; node < target.nodes; ++node) {
     if (target.cores_of(node) == 0) return invalid_input(name + " has no processor per node");
     if (!is_speed(target.speed_of(node))) {
-      return invalid_input(name +
-                           ": the speed must be a number above 0 (1 = as fast as the processor that ran)");
+      return invalid_input(name + ": the speed must be a number above 0 (1 = as fast as the processor that ran)");
     }
     if (target.cores_of_node.empty() && target.speed_of_node.empty()) break;
   }
@@ -42,8 +41,8 @@ Result<void> check_topology(const Target& target, const std::string& name) {
 
 Result<void> check_placement(const Target& target, Rank ranks, const std::string& name) {
   if (target.node_of_rank.size() != static_cast<std::size_t>(ranks)) {
-    return invalid_input(name + ": places " + std::to_string(target.node_of_rank.size()) +
-                         " ranks, the program has " + std::to_string(ranks));
+    return invalid_input(name + ": places " + std::to_string(target.node_of_rank.size()) + " ranks, the program has " +
+                         std::to_string(ranks));
   }
   for (std::size_t rank = 0; rank < target.node_of_rank.size(); ++rank) {
     if (target.node_of_rank[rank] >= target.nodes) {
@@ -60,11 +59,11 @@ Result<void> check_placement(const Target& target, Rank ranks, const std::string
 Result<void> check_target(const Target& target, Rank ranks, const std::string& name) {
   if (target.network == nullptr) return invalid_input(name + " has no network");
   if (target.nodes == 0) return invalid_input(name + " has no node");
-  for (const auto& [what, size] : {std::pair{"processor counts", target.cores_of_node.size()},
-                                   std::pair{"speeds", target.speed_of_node.size()}}) {
+  for (const auto& [what, size] :
+       {std::pair{"processor counts", target.cores_of_node.size()}, std::pair{"speeds", target.speed_of_node.size()}}) {
     if (size != 0 && size != target.nodes) {
-      return invalid_input(name + " has " + std::to_string(size) + " " + what + " for " +
-                           std::to_string(target.nodes) + " nodes");
+      return invalid_input(name + " has " + std::to_string(size) + " " + what + " for " + std::to_string(target.nodes) +
+                           " nodes");
     }
   }
   if (Result<void> done = check_nodes(target, name); !done) return done;

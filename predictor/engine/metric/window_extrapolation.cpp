@@ -64,8 +64,7 @@ Extrapolated extrapolate_sums(const PredictedWindows& of, Seconds run_s, const W
   for (std::size_t w = 1; w < clocks.windows().size(); ++w) {
     if (clocks.windows()[w].measured_s > 0) order.push_back(w);
   }
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return numbers[a] < numbers[b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return numbers[a] < numbers[b]; });
   std::vector<SeenStretch> windows;
   std::vector<SeenStretch> blocks;
   for (const std::size_t w : order) {

@@ -40,9 +40,8 @@ Result<void> check_keys(std::string_view file, const toml::table& table, std::st
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
     std::string list;
     for (std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
-    return error_at(
-        file, key.source(),
-        "unknown key '" + std::string(key.str()) + "' in " + std::string(what) + ": known are " + list);
+    return error_at(file, key.source(),
+                    "unknown key '" + std::string(key.str()) + "' in " + std::string(what) + ": known are " + list);
   }
   return {};
 }
@@ -60,8 +59,7 @@ Result<CostCurve> read_curve(std::string_view file, const toml::node& node, std:
     const bool is_pair =
         pair != nullptr && pair->size() == 2 && pair->get(0)->is_integer() && pair->get(1)->is_number();
     if (!is_pair) {
-      return error_at(file, row.source(),
-                      name + ": each entry must be [bytes, microseconds], bytes a whole number");
+      return error_at(file, row.source(), name + ": each entry must be [bytes, microseconds], bytes a whole number");
     }
     const std::int64_t bytes = *pair->get(0)->value<std::int64_t>();
     if (bytes < 0) return error_at(file, row.source(), name + ": a message cannot have negative bytes");
@@ -74,8 +72,8 @@ Result<CostCurve> read_curve(std::string_view file, const toml::node& node, std:
 
 Result<PathCost> read_path(std::string_view file, const toml::table& table) {
   Result<void> keys = check_keys(file, table, "[[path]]",
-                                 {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes",
-                                  "first_message_us", "first_peer_us", "turn_us", "switch_us"});
+                                 {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes", "first_message_us",
+                                  "first_peer_us", "turn_us", "switch_us"});
   if (!keys) return keys.error();
   PathCost cost;
   const toml::node* curve = table.get("table");
@@ -114,8 +112,7 @@ Result<PathCost> read_path(std::string_view file, const toml::table& table) {
 // hop:N -> N; nothing for anything else.
 std::optional<unsigned> hop_number(std::string_view locality) {
   constexpr std::string_view kPrefix = "hop:";
-  if (!locality.starts_with(kPrefix) || locality.size() == kPrefix.size() ||
-      locality.size() > kPrefix.size() + 4) {
+  if (!locality.starts_with(kPrefix) || locality.size() == kPrefix.size() || locality.size() > kPrefix.size() + 4) {
     return std::nullopt;
   }
   unsigned hops = 0;
@@ -130,8 +127,7 @@ std::optional<unsigned> hop_number(std::string_view locality) {
 }  // namespace
 
 Result<CostCurve> CostCurve::make(std::vector<std::pair<Bytes, Seconds>> points) {
-  if (points.empty())
-    return invalid_input("the table is empty: give at least one [bytes, microseconds] pair");
+  if (points.empty()) return invalid_input("the table is empty: give at least one [bytes, microseconds] pair");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto& [bytes, seconds] = points[i];
     if (!std::isfinite(seconds) || seconds < 0) {
@@ -177,8 +173,7 @@ Seconds CostCurve::at(Bytes bytes) const {
                                       [](const auto& point, Bytes value) { return point.first < value; });
   if (upper->first == bytes) return upper->second;
   const auto lower = upper - 1;
-  const double fraction =
-      static_cast<double>(bytes - lower->first) / static_cast<double>(upper->first - lower->first);
+  const double fraction = static_cast<double>(bytes - lower->first) / static_cast<double>(upper->first - lower->first);
   return lower->second + fraction * (upper->second - lower->second);
 }
 
@@ -213,7 +208,8 @@ class Network::FileReader {
   FileReader(std::string_view file, const toml::table& root) : file_(file), root_(root) {}
 
   Result<Network> read() {
-    if (Result<void> keys = check_keys(file_, root_, "the file", {"name", "path", "local", "contention", "about"}); !keys)
+    if (Result<void> keys = check_keys(file_, root_, "the file", {"name", "path", "local", "contention", "about"});
+        !keys)
       return keys.error();
     for (const auto part : {&FileReader::read_name, &FileReader::read_about, &FileReader::read_paths,
                             &FileReader::read_local, &FileReader::read_contention}) {
@@ -240,17 +236,15 @@ class Network::FileReader {
 Result<void> Network::FileReader::read_name() {
   const std::optional<std::string> name = root_["name"].value_exact<std::string>();
   if (!name || name->empty()) {
-    return invalid_input(std::string(file_) +
-                         ": needs name = \"...\", the network's name in every report");
+    return invalid_input(std::string(file_) + ": needs name = \"...\", the network's name in every report");
   }
   const bool printable = std::all_of(name->begin(), name->end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-           c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+           c == '.';
   });
   if (!printable) {
-    return error_at(
-        file_, root_.get("name")->source(),
-        "'name' may hold letters, digits, '-', '_' and '.' only: it is used in lists and file names");
+    return error_at(file_, root_.get("name")->source(),
+                    "'name' may hold letters, digits, '-', '_' and '.' only: it is used in lists and file names");
   }
   network_.name_ = *name;
   return {};
@@ -279,8 +273,7 @@ Result<void> Network::FileReader::read_paths() {
   const toml::node* path_node = root_.get("path");
   const toml::array* paths = path_node != nullptr ? path_node->as_array() : nullptr;
   if (paths == nullptr || paths->empty()) {
-    return invalid_input(std::string(file_) +
-                         ": needs at least one [[path]] with 'locality' and 'table'");
+    return invalid_input(std::string(file_) + ": needs at least one [[path]] with 'locality' and 'table'");
   }
   for (const toml::node& node : *paths) {
     if (Result<void> done = read_path_of(node); !done) return done;
@@ -299,8 +292,7 @@ Result<void> Network::FileReader::read_path_of(const toml::node& node) {
   if (table == nullptr) return error_at(file_, node.source(), "'path' must be tables: [[path]]");
   const std::optional<std::string> locality = (*table)["locality"].value_exact<std::string>();
   if (!locality) {
-    return error_at(file_, table->source(),
-                    "[[path]] needs 'locality': \"self-node\", \"remote\" or \"hop:N\"");
+    return error_at(file_, table->source(), "[[path]] needs 'locality': \"self-node\", \"remote\" or \"hop:N\"");
   }
   Result<PathCost> cost = read_path(file_, *table);
   if (!cost) return cost.error();
@@ -313,15 +305,13 @@ Result<void> Network::FileReader::read_path_of(const toml::node& node) {
     twice = remote_.has_value();
     remote_ = std::move(*cost);
   } else if (hops) {
-    const auto at =
-        std::lower_bound(network_.hop_paths_.begin(), network_.hop_paths_.end(), *hops,
-                         [](const HopPath& path, std::uint32_t value) { return path.hops < value; });
+    const auto at = std::lower_bound(network_.hop_paths_.begin(), network_.hop_paths_.end(), *hops,
+                                     [](const HopPath& path, std::uint32_t value) { return path.hops < value; });
     twice = at != network_.hop_paths_.end() && at->hops == *hops;
     network_.hop_paths_.insert(at, {*hops, std::move(*cost)});
   } else {
-    return error_at(
-        file_, table->get("locality")->source(),
-        "unknown locality '" + *locality + "': use \"self-node\", \"remote\" or \"hop:N\" (N from 1)");
+    return error_at(file_, table->get("locality")->source(),
+                    "unknown locality '" + *locality + "': use \"self-node\", \"remote\" or \"hop:N\" (N from 1)");
   }
   if (twice) return error_at(file_, table->source(), "locality '" + *locality + "' appears twice");
   return {};
@@ -332,10 +322,8 @@ Result<void> Network::FileReader::read_local() {
   if (node == nullptr) return {};
   const toml::table* table = node->as_table();
   if (table == nullptr) return error_at(file_, node->source(), "'local' must be a table: [local]");
-  if (Result<void> keys = check_keys(file_, *table, "[local]", {"copy", "reduce"}); !keys)
-    return keys.error();
-  for (auto [key, target] :
-       {std::pair{"copy", &network_.local_.copy}, std::pair{"reduce", &network_.local_.reduce}}) {
+  if (Result<void> keys = check_keys(file_, *table, "[local]", {"copy", "reduce"}); !keys) return keys.error();
+  for (auto [key, target] : {std::pair{"copy", &network_.local_.copy}, std::pair{"reduce", &network_.local_.reduce}}) {
     const toml::node* curve = table->get(key);
     if (curve == nullptr) continue;
     Result<CostCurve> read = read_curve(file_, *curve, key);
@@ -349,10 +337,8 @@ Result<void> Network::FileReader::read_contention() {
   const toml::node* node = root_.get("contention");
   if (node == nullptr) return {};
   const toml::table* table = node->as_table();
-  if (table == nullptr)
-    return error_at(file_, node->source(), "'contention' must be a table: [contention]");
-  if (Result<void> keys = check_keys(file_, *table, "[contention]", {"model", "bandwidth_MBps"});
-      !keys) {
+  if (table == nullptr) return error_at(file_, node->source(), "'contention' must be a table: [contention]");
+  if (Result<void> keys = check_keys(file_, *table, "[contention]", {"model", "bandwidth_MBps"}); !keys) {
     return keys.error();
   }
   const std::string model = (*table)["model"].value_exact<std::string>().value_or("");

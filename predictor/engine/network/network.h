@@ -44,7 +44,7 @@ struct PathCost {
   Seconds first_message_s = 0;  // a rank's first message to a peer leaves so much later
   Seconds first_peer_s = 0;     // a rank's first receive of all takes so much longer
   Seconds turn_s = 0;           // processor work of a rank that polls in vain and yields (Waiting::kYield)
-  Seconds switch_s = 0;  // processor work until a rank that yielded has the processor back for a message
+  Seconds switch_s = 0;         // processor work until a rank that yielded has the processor back for a message
 };
 
 // What a rank does by itself between the messages of a collective, by bytes: processor work at speed 1. No

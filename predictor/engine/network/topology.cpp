@@ -11,8 +11,8 @@
 #include <map>
 #include <utility>
 
-#include "base/quoted.h"
 #include "base/hostlist.h"
+#include "base/quoted.h"
 
 namespace lbf::engine {
 namespace {
@@ -22,8 +22,7 @@ constexpr std::size_t kMaxListed = 8;
 
 bool same_key(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 // A line of topology.conf, an entry of topology.yaml: one switch or block.
@@ -54,11 +53,10 @@ class TopologyBuilder {
   Result<Topology> build() {
     topology_.file_ = description_.file;
     if (description_.entries.empty()) {
-      return description_.error(0,
-                                "has no switch and no block: is it Slurm's topology.conf or topology.yaml?");
+      return description_.error(0, "has no switch and no block: is it Slurm's topology.conf or topology.yaml?");
     }
-    for (const auto& step : {&TopologyBuilder::add_switches, &TopologyBuilder::add_nodes,
-                             &TopologyBuilder::connect, &TopologyBuilder::find_levels}) {
+    for (const auto& step : {&TopologyBuilder::add_switches, &TopologyBuilder::add_nodes, &TopologyBuilder::connect,
+                             &TopologyBuilder::find_levels}) {
       if (Result<void> done = (this->*step)(); !done) return done.error();
     }
     if (topology_.names_.empty()) {
@@ -79,9 +77,8 @@ class TopologyBuilder {
                                                   std::to_string(kMaxSwitchNameBytes) + " bytes");
       }
       if (!entry.nodes.empty() && !entry.switches.empty()) {
-        return description_.error(
-            entry.line,
-            "switch " + quoted(entry.name) + " has both child switches and nodes: Slurm allows one of them");
+        return description_.error(entry.line, "switch " + quoted(entry.name) +
+                                                  " has both child switches and nodes: Slurm allows one of them");
       }
       const auto [other, is_new] = switch_of_name_.emplace(entry.name, index);
       if (!is_new) {
@@ -101,11 +98,9 @@ class TopologyBuilder {
       const std::size_t room = Topology::kMaxNodes - topology_.names_.size();
       Result<std::vector<std::string>> names = expand_hostlist(entry.nodes, room);
       if (!names) {
-        if (names.error().code != ErrorCode::kLimit)
-          return description_.error(entry.line, names.error().message);
+        if (names.error().code != ErrorCode::kLimit) return description_.error(entry.line, names.error().message);
         return description_.error(
-            entry.line,
-            "there are more than " + std::to_string(Topology::kMaxNodes) + " nodes: is a range too long?",
+            entry.line, "there are more than " + std::to_string(Topology::kMaxNodes) + " nodes: is a range too long?",
             ErrorCode::kLimit);
       }
       for (std::string& name : *names) {
@@ -114,8 +109,7 @@ class TopologyBuilder {
           const Entry& first = description_.entries[topology_.leaf_of_node_[other->second]];
           return description_.error(entry.line, "node " + quoted(name) + " is on " + quoted(entry.name) +
                                                     " and in line " + std::to_string(first.line) + " on " +
-                                                    quoted(first.name) +
-                                                    ": lbf reads trees, leave it on one of them");
+                                                    quoted(first.name) + ": lbf reads trees, leave it on one of them");
         }
         topology_.names_.push_back(std::move(name));
         topology_.leaf_of_node_.push_back(index);
@@ -129,24 +123,23 @@ class TopologyBuilder {
     for (std::uint32_t index = 0; index < description_.entries.size(); ++index) {
       const Entry& entry = description_.entries[index];
       if (entry.switches.empty()) continue;
-      Result<std::vector<std::string>> names =
-          expand_hostlist(entry.switches, Topology::kMaxSwitches - children);
+      Result<std::vector<std::string>> names = expand_hostlist(entry.switches, Topology::kMaxSwitches - children);
       if (!names) return description_.error(entry.line, names.error().message, names.error().code);
       children += names->size();
       for (const std::string& name : *names) {
         const auto child = switch_of_name_.find(name);
         if (child == switch_of_name_.end()) {
-          return description_.error(
-              entry.line, "switch " + quoted(entry.name) + " has the child " + quoted(name) +
-                              ", which no line defines: add SwitchName=" + name + ", or remove it here");
+          return description_.error(entry.line, "switch " + quoted(entry.name) + " has the child " + quoted(name) +
+                                                    ", which no line defines: add SwitchName=" + name +
+                                                    ", or remove it here");
         }
         std::uint32_t& parent = topology_.switches_[child->second].parent;
         if (parent != Topology::kNone) {
           const Entry& first = description_.entries[parent];
-          return description_.error(
-              entry.line, "switch " + quoted(name) + " is below " + quoted(entry.name) + " and in line " +
-                              std::to_string(first.line) + " below " + quoted(first.name) +
-                              ": lbf reads trees, comment one of the parallel switches out");
+          return description_.error(entry.line, "switch " + quoted(name) + " is below " + quoted(entry.name) +
+                                                    " and in line " + std::to_string(first.line) + " below " +
+                                                    quoted(first.name) +
+                                                    ": lbf reads trees, comment one of the parallel switches out");
         }
         parent = index;
       }
@@ -188,11 +181,11 @@ class TopologyBuilder {
       if (--children_left[here.parent] == 0) ready.push_back(here.parent);
     }
     if (ready.size() < switches.size()) {
-      const auto in_cycle = std::find_if(children_left.begin(), children_left.end(),
-                                         [](std::uint32_t children) { return children > 0; });
+      const auto in_cycle =
+          std::find_if(children_left.begin(), children_left.end(), [](std::uint32_t children) { return children > 0; });
       const Entry& entry = description_.entries[static_cast<std::size_t>(in_cycle - children_left.begin())];
-      return description_.error(
-          entry.line, "switch " + quoted(entry.name) + " is below itself: switches must form a tree");
+      return description_.error(entry.line,
+                                "switch " + quoted(entry.name) + " is below itself: switches must form a tree");
     }
     return {};
   }
@@ -214,12 +207,9 @@ struct Pair {
 
 constexpr std::string_view kBlanks = " \t\r";
 
-Result<std::vector<Pair>> split_pairs(const Description& description, std::size_t line,
-                                      std::string_view text) {
+Result<std::vector<Pair>> split_pairs(const Description& description, std::size_t line, std::string_view text) {
   std::vector<Pair> pairs;
-  const auto skip_blanks = [&] {
-    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  };
+  const auto skip_blanks = [&] { text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size())); };
   for (skip_blanks(); !text.empty(); skip_blanks()) {
     Pair pair;
     pair.key = text.substr(0, std::min(text.find_first_of(" \t\r="), text.size()));
@@ -239,8 +229,7 @@ Result<std::vector<Pair>> split_pairs(const Description& description, std::size_
       pair.value = text.substr(0, std::min(text.find_first_of(kBlanks), text.size()));
       text.remove_prefix(pair.value.size());
     }
-    if (pair.value.empty())
-      return description.error(line, lbf::quoted(std::string(pair.key) + "=") + " has no value");
+    if (pair.value.empty()) return description.error(line, lbf::quoted(std::string(pair.key) + "=") + " has no value");
     pairs.push_back(pair);
   }
   return pairs;
@@ -256,14 +245,12 @@ Result<void> take_line(Description& description, std::size_t line, std::string_v
   if (!block && !same_key(first, "SwitchName")) {
     const bool ring = same_key(first, "RingName");
     return description.error(
-        line, ring
-                  ? "rings (topology/ring) have no switches: hops between nodes cannot be read from this file"
-                  : quoted(first) + " begins no line: use SwitchName=, BlockName= or BlockSizes=");
+        line, ring ? "rings (topology/ring) have no switches: hops between nodes cannot be read from this file"
+                   : quoted(first) + " begins no line: use SwitchName=, BlockName= or BlockSizes=");
   }
   (block ? description.blocks : any_switch) = true;
   if (description.blocks && any_switch) {
-    return description.error(line,
-                             "switches and blocks in one file: Slurm uses one topology plugin at a time");
+    return description.error(line, "switches and blocks in one file: Slurm uses one topology plugin at a time");
   }
   Entry entry;
   entry.name = pairs->front().value;
@@ -272,15 +259,12 @@ Result<void> take_line(Description& description, std::size_t line, std::string_v
     std::string* to = nullptr;
     if (same_key(pair->key, "Nodes")) to = &entry.nodes;
     if (!block && same_key(pair->key, "Switches")) to = &entry.switches;
-    if (to == nullptr && !block && same_key(pair->key, "LinkSpeed"))
-      continue;  // Slurm does not use it either
+    if (to == nullptr && !block && same_key(pair->key, "LinkSpeed")) continue;  // Slurm does not use it either
     if (to == nullptr) {
-      return description.error(line,
-                               "unknown key " + quoted(pair->key) + ": known are " +
-                                   (block ? "BlockName, Nodes" : "SwitchName, Switches, Nodes, LinkSpeed"));
+      return description.error(line, "unknown key " + quoted(pair->key) + ": known are " +
+                                         (block ? "BlockName, Nodes" : "SwitchName, Switches, Nodes, LinkSpeed"));
     }
-    if (!to->empty())
-      return description.error(line, lbf::quoted(std::string(pair->key) + "=") + " appears twice");
+    if (!to->empty()) return description.error(line, lbf::quoted(std::string(pair->key) + "=") + " appears twice");
     *to = pair->value;
   }
   description.entries.push_back(std::move(entry));
@@ -316,8 +300,7 @@ Result<Description> read_conf(std::string_view text, const std::string& file_nam
     }
     whole.clear();
   }
-  if (Result<void> taken = take_line(description, first_line, whole, any_switch); !taken)
-    return taken.error();
+  if (Result<void> taken = take_line(description, first_line, whole, any_switch); !taken) return taken.error();
   return description;
 }
 
@@ -327,8 +310,7 @@ std::size_t line_of(const YAML::Node& node) {
   return node.Mark().is_null() ? 0 : static_cast<std::size_t>(node.Mark().line) + 1;
 }
 
-Result<std::string> yaml_text(const Description& description, const YAML::Node& node,
-                              const std::string& key) {
+Result<std::string> yaml_text(const Description& description, const YAML::Node& node, const std::string& key) {
   if (!node.IsScalar() || node.Scalar().empty()) {
     return description.error(line_of(node), "'" + key + "' must be a name or a hostlist");
   }
@@ -336,8 +318,7 @@ Result<std::string> yaml_text(const Description& description, const YAML::Node& 
 }
 
 // The value of `key` in the mapping; undefined: it has none. Errors: twice.
-Result<YAML::Node> yaml_find(const Description& description, const YAML::Node& mapping,
-                             std::string_view key) {
+Result<YAML::Node> yaml_find(const Description& description, const YAML::Node& mapping, std::string_view key) {
   YAML::Node found(YAML::NodeType::Undefined);
   for (const auto& member : mapping) {
     if (!member.first.IsScalar() || member.first.Scalar() != key) continue;
@@ -350,8 +331,8 @@ Result<YAML::Node> yaml_find(const Description& description, const YAML::Node& m
 }
 
 // `list_key` of `plugin`: entries with `name_key`, nodes and, for switches, children.
-Result<void> take_yaml_entries(Description& description, const YAML::Node& plugin,
-                               const std::string& list_key, const std::string& name_key) {
+Result<void> take_yaml_entries(Description& description, const YAML::Node& plugin, const std::string& list_key,
+                               const std::string& name_key) {
   if (!plugin.IsMap()) {
     return description.error(line_of(plugin), "a mapping with '" + list_key + "' is needed here");
   }
@@ -361,8 +342,7 @@ Result<void> take_yaml_entries(Description& description, const YAML::Node& plugi
     return description.error(line_of(list->IsDefined() ? *list : plugin),
                              "'" + list_key + "' must be a list of '- " + name_key + ": NAME' with 'nodes'");
   }
-  const std::string needed =
-      "each of '" + list_key + "' must be a mapping with '" + name_key + "' and 'nodes'";
+  const std::string needed = "each of '" + list_key + "' must be a mapping with '" + name_key + "' and 'nodes'";
   for (const YAML::Node& item : *list) {
     if (!item.IsMap()) return description.error(line_of(item), needed);
     Entry entry;
@@ -374,9 +354,8 @@ Result<void> take_yaml_entries(Description& description, const YAML::Node& plugi
       if (key == "nodes") to = &entry.nodes;
       if (key == "children" && !description.blocks) to = &entry.switches;
       if (to == nullptr) {
-        return description.error(line_of(member.first), "unknown key " + quoted(key) + ": known are " +
-                                                            name_key + ", nodes" +
-                                                            (description.blocks ? "" : ", children"));
+        return description.error(line_of(member.first), "unknown key " + quoted(key) + ": known are " + name_key +
+                                                            ", nodes" + (description.blocks ? "" : ", children"));
       }
       if (!to->empty()) return description.error(line_of(member.first), "'" + key + "' appears twice");
       Result<std::string> value = yaml_text(description, member.second, key);
@@ -409,8 +388,7 @@ Result<Description> read_yaml(std::string_view text, const std::string& file_nam
     }
     Result<YAML::Node> is_default = yaml_find(description, topology, "cluster_default");
     if (!is_default) return is_default.error();
-    const bool preferred =
-        is_default->IsDefined() && is_default->IsScalar() && same_key(is_default->Scalar(), "true");
+    const bool preferred = is_default->IsDefined() && is_default->IsScalar() && same_key(is_default->Scalar(), "true");
     if (preferred || !chosen.IsDefined()) chosen.reset(topology);
     if (preferred) break;
   }
@@ -419,10 +397,9 @@ Result<Description> read_yaml(std::string_view text, const std::string& file_nam
   Result<YAML::Node> block = yaml_find(description, chosen, "block");
   if (!block) return block.error();
   if (tree->IsDefined() == block->IsDefined()) {
-    return description.error(
-        line_of(chosen),
-        "the topology needs one of 'tree' and 'block': others do not say which nodes share "
-        "a switch (flat: leave the topology away)");
+    return description.error(line_of(chosen),
+                             "the topology needs one of 'tree' and 'block': others do not say which nodes share "
+                             "a switch (flat: leave the topology away)");
   }
   description.blocks = block->IsDefined();
   Result<void> taken = description.blocks ? take_yaml_entries(description, *block, "blocks", "block")
@@ -468,8 +445,8 @@ Result<std::vector<std::uint32_t>> Topology::find_all(std::string_view hostlist)
   Result<std::vector<std::string>> names = expand_hostlist(hostlist, names_.size());
   if (!names) {
     if (names.error().code != ErrorCode::kLimit) return names.error();
-    return Error{ErrorCode::kInvalidInput, quoted(hostlist) + " names more nodes than " + file_ +
-                                               " has: " + std::to_string(names_.size())};
+    return Error{ErrorCode::kInvalidInput,
+                 quoted(hostlist) + " names more nodes than " + file_ + " has: " + std::to_string(names_.size())};
   }
   std::vector<std::uint32_t> found;
   std::vector<bool> taken(names_.size(), false);
@@ -480,8 +457,8 @@ Result<std::vector<std::uint32_t>> Topology::find_all(std::string_view hostlist)
       for (std::size_t i = 0; i < std::min(kMaxListed, names_.size()); ++i) {
         known += (i > 0 ? ", " : "") + names_[i];
       }
-      return Error{ErrorCode::kNotFound, "node " + quoted(name) + " is not in " + file_ + ": there are " +
-                                             known + (names_.size() > kMaxListed ? ", ..." : "")};
+      return Error{ErrorCode::kNotFound, "node " + quoted(name) + " is not in " + file_ + ": there are " + known +
+                                             (names_.size() > kMaxListed ? ", ..." : "")};
     }
     if (taken[*node]) return invalid_input("node " + quoted(name) + " is named twice in " + quoted(hostlist));
     taken[*node] = true;
@@ -524,8 +501,8 @@ Result<std::vector<std::uint32_t>> Topology::choose(std::uint32_t count) const {
     if (better) best = index;
   }
   if (best == kNone) {
-    return invalid_input(file_ + ": no switch connects " + std::to_string(count) +
-                         " nodes, the largest has " + std::to_string(most) + ": ask for fewer nodes");
+    return invalid_input(file_ + ": no switch connects " + std::to_string(count) + " nodes, the largest has " +
+                         std::to_string(most) + ": ask for fewer nodes");
   }
   std::map<std::uint32_t, std::vector<std::uint32_t>> nodes_of_leaf;
   for (std::uint32_t node = 0; node < nodes(); ++node) {
@@ -534,8 +511,7 @@ Result<std::vector<std::uint32_t>> Topology::choose(std::uint32_t count) const {
   std::vector<std::vector<std::uint32_t>> leaves;  // the largest first, then as in the file
   leaves.reserve(nodes_of_leaf.size());
   for (auto& [leaf, nodes] : nodes_of_leaf) leaves.push_back(std::move(nodes));
-  std::stable_sort(leaves.begin(), leaves.end(),
-                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::stable_sort(leaves.begin(), leaves.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   std::vector<std::uint32_t> chosen;
   for (auto leaf = leaves.begin(); chosen.size() < count; ++leaf) {
     const std::size_t missing = count - chosen.size();

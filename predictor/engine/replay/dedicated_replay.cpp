@@ -176,13 +176,11 @@ template <std::size_t kTargets>
   return true;
 }
 
-void DedicatedReplay::end_blocking_send(ProcessIndex index, const Op& op, const Message& message,
-                                        const Slot& slot) {
+void DedicatedReplay::end_blocking_send(ProcessIndex index, const Op& op, const Message& message, const Slot& slot) {
   Seconds* const clock = &clock_s_[index * count_];
   const bool own = (op.flags & kOpInternal) == 0 && !message.collective;
   if (own && slot.first) {  // it returns when the message has left
-    for_targets(message,
-                [&](std::size_t k, std::size_t where) { clock[k] += first_delay_s(slot, k, where); });
+    for_targets(message, [&](std::size_t k, std::size_t where) { clock[k] += first_delay_s(slot, k, where); });
   }
   if (may_wait(message, op)) {
     const Seconds* const free = messages_.free_s(op.message());
@@ -276,9 +274,9 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
     for_targets(message, [&](std::size_t k, std::size_t where) {
       const Seconds flight_s = row[3 * where * count_ + k];
       const bool announced = is_rendezvous(message, k, where);
-      clock[k] = std::max(
-          clock[k], arrival[k] + first_delay_s(slot, k, where) +
-                        (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
+      clock[k] =
+          std::max(clock[k], arrival[k] + first_delay_s(slot, k, where) +
+                                 (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
     });
   }
   use(op.message(), slot);
@@ -406,8 +404,7 @@ ProcessStatus DedicatedReplay::status(ProcessIndex index) const {
   if (process.exited) {
     status.state = ProcessStatus::State::kDone;
   } else if (process.waits_for != kNoMessage) {
-    status.state =
-        process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
+    status.state = process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
     status.message = process.waits_for;
   } else if (store_.closed(index) || store_.is_actor(index)) {
     status.state = ProcessStatus::State::kDone;
@@ -464,8 +461,7 @@ std::unique_ptr<DedicatedReplay> DedicatedReplay::split_stuck(std::vector<std::s
     store_.add_reader_of(index, processes_[index].cursor);
   }
   for (MessageIndex index = 0; index < static_cast<MessageIndex>(messages_.size()); ++index) {
-    if (index < store_.message_slots() &&
-        messages_.slot(index).generation == store_.message(index).generation) {
+    if (index < store_.message_slots() && messages_.slot(index).generation == store_.message(index).generation) {
       store_.add_uses(index, messages_.slot(index).uses);
     }
   }

@@ -29,9 +29,7 @@ class DedicatedReplay final : public Replay {
   Seconds finish_s(std::size_t k, Rank rank) const override {
     return clock_s_[static_cast<std::size_t>(rank) * count_ + k];
   }
-  Seconds measured_s(Rank rank) const override {
-    return processes_[static_cast<std::size_t>(rank)].measured_s;
-  }
+  Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
   ProcessStatus status(ProcessIndex process) const override;
 
@@ -103,8 +101,7 @@ class DedicatedReplay final : public Replay {
   }
   bool any_rendezvous(const Message& message) const {
     bool any = false;
-    for_targets(message,
-                [&](std::size_t k, std::size_t where) { any = any || is_rendezvous(message, k, where); });
+    for_targets(message, [&](std::size_t k, std::size_t where) { any = any || is_rendezvous(message, k, where); });
     return any;
   }
   // False: the process has to wait before this op is done.

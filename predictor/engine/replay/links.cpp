@@ -27,8 +27,7 @@ void Links::add(MessageIndex index, const Message& message, std::uint32_t from_n
   Transfer& transfer = transfers_[number];
   transfer.message = index;
   transfer.generation = message.generation;
-  transfer.connection =
-      (static_cast<std::uint64_t>(message.src) << 32) | static_cast<std::uint32_t>(message.dst);
+  transfer.connection = (static_cast<std::uint64_t>(message.src) << 32) | static_cast<std::uint32_t>(message.dst);
   transfer.start_s = start_s;
   const Seconds needs_s = static_cast<double>(message.bytes) / bytes_per_s_;
   transfer.work_s = std::min(needs_s, rest_s);
@@ -65,9 +64,8 @@ void Links::enter(Index number, Seconds now_s) {
     Link& link = links_[index];
     if (!link.shares.empty() && now_s > link.time_s) {
       // Never past the first end: that end is an event of its own, which comes at this time at the latest.
-      link.virtual_s =
-          std::min(link.virtual_s + (now_s - link.time_s) / static_cast<double>(link.shares.size()),
-                   link.shares.front().end);
+      link.virtual_s = std::min(link.virtual_s + (now_s - link.time_s) / static_cast<double>(link.shares.size()),
+                                link.shares.front().end);
     }
     link.time_s = now_s;
     link.shares.push_back({link.virtual_s + transfer.work_s, transfer.connection, number});

@@ -28,13 +28,14 @@ class Links {
   bool shared() const { return !links_.empty(); }
   // A message starts at `start_s` (now or later), and would arrive `rest_s` after that if it were alone.
   // REQUIRES: shared(); its ranks are on different nodes; now_s does not go back from call to call.
-  void add(MessageIndex index, const Message& message, std::uint32_t from_node, std::uint32_t to_node,
-           Seconds start_s, Seconds rest_s, Seconds now_s);
+  void add(MessageIndex index, const Message& message, std::uint32_t from_node, std::uint32_t to_node, Seconds start_s,
+           Seconds rest_s, Seconds now_s);
 
   // Time of the next thing that happens in the links; kNeverS: nothing does.
   Seconds next_s() const;
   // Lets it happen. Returns the message that is through now, kNoMessage: none is. `latency_s`: from now until
-  // it arrives. `generation`: the message's, when it started; nobody may have received it, and its slot may have another one by now.
+  // it arrives. `generation`: the message's, when it started; nobody may have received it, and its slot may have
+  // another one by now.
   MessageIndex advance(Seconds& latency_s, std::uint32_t& generation);
 
  private:

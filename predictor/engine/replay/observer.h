@@ -16,8 +16,7 @@ struct ObservedEvent {
   std::uint64_t number = 0;  // 1 = the rank's first event
   State state = State::kQueued;
   bool end_recv = false;
-  Seconds earliest_s =
-      kNeverS;  // Earliest Event Time; kNeverS (the table's infinity) while pending or queued
+  Seconds earliest_s = kNeverS;  // Earliest Event Time; kNeverS (the table's infinity) while pending or queued
   Seconds remaining_process_s = 0;
   Seconds wait_s = 0;  // endRecv: Wait Time; negative while pending: group time that passed meanwhile
 };

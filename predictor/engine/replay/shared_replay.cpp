@@ -30,8 +30,7 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
 }
 
 void SharedReplay::add_processes() {
-  for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes();
-       ++index) {
+  for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes(); ++index) {
     Process process;
     process.node = node_of(store_.rank_of(index));
     process.actor = store_.is_actor(index);
@@ -71,8 +70,7 @@ double SharedReplay::rate(const Node& node) const {
 [[gnu::always_inline]] inline void SharedReplay::bring_to(Node& node, Seconds time_s) {
   if (!node.runnable.empty() && time_s > node.time_s) {
     // Never past the first end: that end is an event of its own, which comes at this time at the latest.
-    node.virtual_s =
-        std::min(node.virtual_s + rate(node) * (time_s - node.time_s), node.runnable.front().end);
+    node.virtual_s = std::min(node.virtual_s + rate(node) * (time_s - node.time_s), node.runnable.front().end);
   }
   node.time_s = std::max(node.time_s, time_s);
 }
@@ -83,13 +81,11 @@ void SharedReplay::schedule(std::uint32_t index) {
     node.virtual_s = 0;  // idle: the virtual clock starts anew, so it never loses precision over a long run
   }
   if (index == busy_node_) return;
-  work_queue_.set(index, node.runnable.empty()
-                             ? kNeverS
-                             : node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node));
+  work_queue_.set(
+      index, node.runnable.empty() ? kNeverS : node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node));
 }
 
-[[gnu::always_inline]] inline bool SharedReplay::start_work(ProcessIndex index, Seconds work_s,
-                                                            Seconds now_s) {
+[[gnu::always_inline]] inline bool SharedReplay::start_work(ProcessIndex index, Seconds work_s, Seconds now_s) {
   if (work_s <= 0) return false;
   Process& process = processes_[index];
   Node& node = nodes_[process.node];
@@ -116,8 +112,8 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
   return true;
 }
 
-[[gnu::always_inline]] inline bool SharedReplay::await(ProcessIndex index, MessageIndex message,
-                                                       Awaited what, Seconds time_s, Seconds now_s) {
+[[gnu::always_inline]] inline bool SharedReplay::await(ProcessIndex index, MessageIndex message, Awaited what,
+                                                       Seconds time_s, Seconds now_s) {
   Process& process = processes_[index];
   const bool waited = process.waits_for != kNoMessage;
   if (!waited) process.wait_since_s = now_s;
@@ -221,8 +217,7 @@ Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
   return is_before(ready_s, process.connected_s) ? localities_.path(locality(message)).first_peer_s : 0;
 }
 
-[[gnu::always_inline]] inline void SharedReplay::execute_send(MessageIndex index, Seconds delay_s,
-                                                              Seconds now_s) {
+[[gnu::always_inline]] inline void SharedReplay::execute_send(MessageIndex index, Seconds delay_s, Seconds now_s) {
   const Message& message = store_.message(index);
   Flight& flight = flight_of(index);
   flight.sent = true;
@@ -365,8 +360,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     const bool blocks = op.kind == OpKind::kWaitSend || (op.flags & kOpNonblocking) == 0;
     const Flight& flight = flight_of(op.message());
     Seconds until_s = flight.sender_free_s;
-    const bool own = op.kind == OpKind::kSend && blocks && !store_.message(op.message()).collective &&
-                     (op.flags & kOpInternal) == 0;
+    const bool own =
+        op.kind == OpKind::kSend && blocks && !store_.message(op.message()).collective && (op.flags & kOpInternal) == 0;
     if (own) until_s = std::max(until_s, flight.sent_s);  // it returns when the message has left
     if (blocks && await(index, op.message(), Awaited::kReceive, until_s, now_s)) return false;
     use(op.message());
@@ -394,8 +389,7 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
   bool reported = false;
   for (;;) {
     const Op* op = process.exited ? nullptr : store_.front(index, process.cursor);
-    if (op != nullptr && op->kind == OpKind::kBlockEnd)
-        [[unlikely]] {  // no step: nobody sees it but the clocks
+    if (op != nullptr && op->kind == OpKind::kBlockEnd) [[unlikely]] {  // no step: nobody sees it but the clocks
       window_clocks_.end_block(index, op->block(), process.measured_s, {&now_s, 1});
       OpStore::pop(process.cursor);
       continue;
@@ -500,8 +494,7 @@ ProcessStatus SharedReplay::status(ProcessIndex index) const {
       status.state = ProcessStatus::State::kDone;
       break;
     case State::kWaiting:
-      status.state =
-          process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
+      status.state = process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
       status.message = process.waits_for;
       break;
     case State::kWorking:

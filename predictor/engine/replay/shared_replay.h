@@ -33,9 +33,7 @@ class SharedReplay final : public Replay {
   Seconds finish_s(std::size_t, Rank rank) const override {
     return processes_[static_cast<std::size_t>(rank)].finish_s;
   }
-  Seconds measured_s(Rank rank) const override {
-    return processes_[static_cast<std::size_t>(rank)].measured_s;
-  }
+  Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
   ProcessStatus status(ProcessIndex process) const override;
 

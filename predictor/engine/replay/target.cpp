@@ -65,8 +65,7 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
   const std::uint32_t count = static_cast<std::uint32_t>(ranks);
   if (nodes > count) {
     return invalid_input("placement " + quoted(placement) + " of " + std::to_string(ranks) + " ranks on " +
-                         std::to_string(nodes) + " nodes leaves nodes empty: use at most " +
-                         std::to_string(ranks));
+                         std::to_string(nodes) + " nodes leaves nodes empty: use at most " + std::to_string(ranks));
   }
   std::vector<std::uint32_t> node_of_rank(count);
   if (placement == "block") {
@@ -85,14 +84,12 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
   if (placement.starts_with(kPlane)) {
     const std::optional<std::uint32_t> size = parse_number<std::uint32_t>(placement.substr(kPlane.size()));
     if (!size || *size == 0) {
-      return invalid_input("placement " + quoted(placement) +
-                           ": plane=K needs K, the ranks in one plane, 1 or more");
+      return invalid_input("placement " + quoted(placement) + ": plane=K needs K, the ranks in one plane, 1 or more");
     }
     for (std::uint32_t rank = 0; rank < count; ++rank) node_of_rank[rank] = rank / *size % nodes;
     return node_of_rank;
   }
-  return invalid_input("unknown placement " + quoted(placement) +
-                       ": use block, cyclic, plane=K or map=N0,N1,...");
+  return invalid_input("unknown placement " + quoted(placement) + ": use block, cyclic, plane=K or map=N0,N1,...");
 }
 
 // The nodes of `ran` where there are as many, else the topology's choice.
@@ -108,8 +105,7 @@ static void use_topology_of(const Target& ran, Target& target) {
   target.topology = ran.topology;
 }
 
-std::vector<Target> default_targets(const Target& ran,
-                                    const std::vector<std::shared_ptr<const Network>>& networks) {
+std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks) {
   std::vector<Target> targets{ran};
   const auto add = [&targets](Target target) {
     for (const Target& other : targets) {
@@ -122,8 +118,7 @@ std::vector<Target> default_targets(const Target& ran,
   std::vector<std::shared_ptr<const Network>> all;
   if (ran.network != nullptr) all.push_back(ran.network);
   for (const auto& network : networks) {
-    if (std::none_of(all.begin(), all.end(),
-                     [&](const auto& other) { return other->name() == network->name(); })) {
+    if (std::none_of(all.begin(), all.end(), [&](const auto& other) { return other->name() == network->name(); })) {
       all.push_back(network);
     }
   }
@@ -134,8 +129,7 @@ std::vector<Target> default_targets(const Target& ran,
     for (Rank nodes = 1; nodes <= ranks; ++nodes) {
       if (ranks % nodes != 0) continue;
       if ((targets.size() + 1) * static_cast<std::size_t>(ranks) > kMostDefaultPlaces) return targets;
-      Result<std::vector<std::uint32_t>> placed =
-          place_ranks("block", ranks, static_cast<std::uint32_t>(nodes));
+      Result<std::vector<std::uint32_t>> placed = place_ranks("block", ranks, static_cast<std::uint32_t>(nodes));
       if (!placed) continue;
       Target target;
       target.node_of_rank = std::move(*placed);

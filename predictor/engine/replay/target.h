@@ -63,7 +63,6 @@ inline constexpr std::size_t kMostDefaultPlaces = std::size_t{1} << 24;
 // on every node count that divides them evenly, on every network. Where the topology of the one that ran is
 // known they use its nodes, and with another node count those that Topology::choose() gives; without any
 // where it has too few. Those beyond kMostDefaultPlaces are left out.
-std::vector<Target> default_targets(const Target& ran,
-                                    const std::vector<std::shared_ptr<const Network>>& networks);
+std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks);
 
 }  // namespace lbf::engine

@@ -93,8 +93,8 @@ class TimelineRecorder {
   OpStore& store_;
   TimelineObserver& observer_;
   std::size_t profiled_at_;
-  std::vector<TimelineOp> in_hand_;    // by process
-  std::vector<MessageIndex> row_of_;   // ... and the row of its op
+  std::vector<TimelineOp> in_hand_;   // by process
+  std::vector<MessageIndex> row_of_;  // ... and the row of its op
 };
 
 }  // namespace lbf::engine

@@ -23,8 +23,8 @@ class WindowClocks {
     std::vector<Seconds> predicted_s;  // [K]
   };
 
-  // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one closed, and
-  // when it closes.
+  // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one closed,
+  // and when it closes.
   void open(std::size_t rank, Seconds measured_s, std::span<const Seconds> clock_s, Seconds away_s) {
     Start& start = start_of(rank);
     start.measured_s = measured_s;

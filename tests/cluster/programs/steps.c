@@ -6,8 +6,8 @@
  *   USLEEP  pause per iteration, microseconds
  *   MODE    ok: exit status 0 · exit3: rank 0 ends with status 3 · abort: rank 1 calls MPI_Abort(7) half-way
  *           kill: rank 1 gets SIGKILL half-way · segv: rank 1 gets SIGSEGV half-way
- *           catch: SIGTERM and SIGUSR2 are caught; 20 iterations after all ranks have agreed that one of them was, the program
- *           ends as ever. A second Allreduce beside the first one; each rank prints "caught RANK SIGNAL", 0 for none
+ *           catch: SIGTERM and SIGUSR2 are caught; 20 iterations after all ranks have agreed that one of them was, the
+ * program ends as ever. A second Allreduce beside the first one; each rank prints "caught RANK SIGNAL", 0 for none
  */
 #include <mpi.h>
 #include <signal.h>
@@ -18,7 +18,9 @@
 
 static volatile sig_atomic_t caught;
 
-static void catch_signal(int number) { caught = number; }
+static void catch_signal(int number) {
+  caught = number;
+}
 
 int main(int argc, char** argv) {
   enum { kCount = 512 };
@@ -76,8 +78,8 @@ int main(int argc, char** argv) {
   }
   MPI_Barrier(MPI_COMM_WORLD);
   ++barrier;
-  printf("count %d MPI_Sendrecv %ld\ncount %d MPI_Isend %ld\ncount %d MPI_Irecv %ld\n", rank, sendrecv, rank, isend, rank,
-         irecv);
+  printf("count %d MPI_Sendrecv %ld\ncount %d MPI_Isend %ld\ncount %d MPI_Irecv %ld\n", rank, sendrecv, rank, isend,
+         rank, irecv);
   printf("count %d MPI_Waitall %ld\ncount %d MPI_Allreduce %ld\ncount %d MPI_Barrier %ld\nsum %d %.1f\n", rank, waitall,
          rank, allreduce, rank, barrier, rank, sum);
   if (catches) printf("caught %d %d\n", rank, (int)caught);

@@ -33,12 +33,12 @@ static MPI_Datatype vector, structure;
     RESULT("%s gives class %d", #function, class_); \
   } while (0)
 /* The same for a call that is repeated until it found something. */
-#define CODE_IF_DONE(function, done, ...)                                        \
-  do {                                                                           \
-    lbf_add(0, #function, 1);                                                    \
-    const int code_ = function(__VA_ARGS__);                                     \
-    int class_ = -1;                                                             \
-    PMPI_Error_class(code_, &class_);                                            \
+#define CODE_IF_DONE(function, done, ...)                                               \
+  do {                                                                                  \
+    lbf_add(0, #function, 1);                                                           \
+    const int code_ = function(__VA_ARGS__);                                            \
+    int class_ = -1;                                                                    \
+    PMPI_Error_class(code_, &class_);                                                   \
     if ((done) || code_ != MPI_SUCCESS) RESULT("%s gives class %d", #function, class_); \
   } while (0)
 

@@ -61,7 +61,8 @@ TEST(RunChild, SoIsThatOfOneThatSaysNothingMore) {
 }
 
 TEST(RunChild, ItIsAskedFirstAndMaySayMore) {
-  const Result<ChildOutput> done = shell("trap 'echo tidied; exit 4' TERM; echo early; while :; do sleep 0.05; done", 0.3);
+  const Result<ChildOutput> done =
+      shell("trap 'echo tidied; exit 4' TERM; echo early; while :; do sleep 0.05; done", 0.3);
   EXPECT_TRUE(done->timed_out);
   EXPECT_EQ(done->out, "early\ntidied\n");
   EXPECT_EQ(done->exit_status, 4);
@@ -82,7 +83,9 @@ TEST(RunChild, WhatItLeftBehindIsNotWaitedFor) {
   EXPECT_LT(took.count(), 20);
 }
 
-TEST(RunChild, WithoutABoundItIsWaitedFor) { EXPECT_EQ(shell("sleep 0.1; echo late", 0)->out, "late\n"); }
+TEST(RunChild, WithoutABoundItIsWaitedFor) {
+  EXPECT_EQ(shell("sleep 0.1; echo late", 0)->out, "late\n");
+}
 
 TEST(RunChild, TheEnvironmentIsTheOneThatIsGiven) {
   const Result<ChildOutput> done =

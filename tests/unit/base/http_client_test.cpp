@@ -56,8 +56,7 @@ class OneAnswerServer {
     }
     const ssize_t written = ::write(peer.get(), answer_.data(), answer_.size());
     EXPECT_EQ(written, static_cast<ssize_t>(answer_.size()));
-    while (answer_.empty() &&
-           ::read(peer.get(), buffer, sizeof buffer) > 0) {  // silent until the client gives up
+    while (answer_.empty() && ::read(peer.get(), buffer, sizeof buffer) > 0) {  // silent until the client gives up
     }
   }
   bool is_whole() const {
@@ -92,8 +91,7 @@ TEST(HttpClient, SendsMethodTargetTypeAndBody) {
   EXPECT_EQ(response->status, 200);
   EXPECT_EQ(response->body, "{\"next_sequence\":8}");
   const std::string& request = server.request();
-  EXPECT_EQ(request.substr(0, request.find("\r\n")),
-            "POST /v1/steps/c/1/0/0/streams/0/batches/7?x=%20 HTTP/1.1");
+  EXPECT_EQ(request.substr(0, request.find("\r\n")), "POST /v1/steps/c/1/0/0/streams/0/batches/7?x=%20 HTTP/1.1");
   EXPECT_NE(request.find("\r\nContent-Type: application/x-lbf-batch\r\n"), std::string::npos);
   EXPECT_EQ(request.find("Authorization"), std::string::npos);
   EXPECT_EQ(request.find("Expect"), std::string::npos);
@@ -110,8 +108,7 @@ TEST(HttpClient, PutWithoutBodySaysSo) {
 }
 
 TEST(HttpClient, ErrorStatusIsAnAnswer) {
-  OneAnswerServer server(
-      answer(403, R"({"error":"step c/1/0/0 belongs to another user","code":"permission"})"));
+  OneAnswerServer server(answer(403, R"({"error":"step c/1/0/0 belongs to another user","code":"permission"})"));
   auto client = HttpClient::make(server.address());
   const auto response = client->request("GET", "/v1/steps", {}, {}, HttpAuth::kNone);
   ASSERT_TRUE(response.ok());
@@ -137,8 +134,7 @@ TEST(HttpClient, SilentServerTimesOut) {
   HttpClientOptions options;
   options.total_timeout_s = 0.2;
   auto client = HttpClient::make(server.address(), options);
-  EXPECT_EQ(client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone).error().code,
-            ErrorCode::kUnavailable);
+  EXPECT_EQ(client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone).error().code, ErrorCode::kUnavailable);
 }
 
 TEST(HttpClient, AnswerBeyondTheLimitIsRefused) {
@@ -150,11 +146,12 @@ TEST(HttpClient, AnswerBeyondTheLimitIsRefused) {
 }
 
 TEST(HttpClient, ABodyInPiecesGoesToItsSink) {
-  OneAnswerServer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
+  OneAnswerServer server(
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
   auto client = HttpClient::make(server.address());
   std::string body;
-  const auto response = client->request("GET", "/v1/steps", {}, {}, HttpAuth::kNone,
-                                        [&body](std::string_view piece) { body += piece; });
+  const auto response =
+      client->request("GET", "/v1/steps", {}, {}, HttpAuth::kNone, [&body](std::string_view piece) { body += piece; });
   ASSERT_TRUE(response.ok()) << response.error().message;
   EXPECT_EQ(response->status, 200);
   EXPECT_EQ(response->body, "");
@@ -267,8 +264,7 @@ TEST(HttpClient, AddressesAreChecked) {
                           "http://u@x:1", "http://x y"}) {
     const auto client = HttpClient::make(bad);
     ASSERT_FALSE(client.ok()) << bad;
-    EXPECT_NE(client.error().message.find("'" + std::string(bad) + "'"), std::string::npos)
-        << client.error().message;
+    EXPECT_NE(client.error().message.find("'" + std::string(bad) + "'"), std::string::npos) << client.error().message;
   }
 }
 

@@ -20,8 +20,8 @@ TEST(ParseNumber, WholeNumbers) {
 }
 
 TEST(ParseNumber, WhatIsNoWholeNumber) {
-  for (const char* text : {"", " ", "-", "+", "+1", " 1", "1 ", "1\n", "\t1", "--1", "1-", "x", "1x", "0x10",
-                           "1.0", "1e3", "1,000", "inf", "nan"}) {
+  for (const char* text : {"", " ", "-", "+", "+1", " 1", "1 ", "1\n", "\t1", "--1", "1-", "x", "1x", "0x10", "1.0",
+                           "1e3", "1,000", "inf", "nan"}) {
     EXPECT_EQ(parse_number<int>(text), std::nullopt) << "'" << text << "'";
   }
   EXPECT_EQ(parse_number<int>(std::string_view()), std::nullopt) << "a view of nothing";
@@ -60,9 +60,8 @@ TEST(ParseNumber, Decimals) {
 }
 
 TEST(ParseNumber, WhatIsNoDecimal) {
-  for (const char* text :
-       {"",      ".",     "-",   "+0.5", " 0.5", "0.5 ",     "0.5%", "0,5",  "1e",  "1e+",
-        "0x1p3", "1.2.3", "inf", "-inf", "INF",  "infinity", "nan",  "-nan", "NaN", "nan(1)"}) {
+  for (const char* text : {"",      ".",     "-",   "+0.5", " 0.5", "0.5 ",     "0.5%", "0,5",  "1e",  "1e+",
+                           "0x1p3", "1.2.3", "inf", "-inf", "INF",  "infinity", "nan",  "-nan", "NaN", "nan(1)"}) {
     EXPECT_EQ(parse_number<double>(text), std::nullopt) << "'" << text << "'";
   }
   EXPECT_EQ(parse_number<double>(std::string_view()), std::nullopt) << "a view of nothing";

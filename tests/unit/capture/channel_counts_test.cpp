@@ -16,7 +16,6 @@ ChannelEnd end_of(std::uint32_t comm, std::int32_t peer, std::int32_t tag, bool 
   return {comm, peer, tag, receives ? SkippedSide::kReceives : SkippedSide::kSends};
 }
 
-
 std::map<Key, std::uint64_t> taken(ChannelCounts& counts) {
   std::map<Key, std::uint64_t> result;
   EXPECT_TRUE(counts.take_changes([&](const ChannelEnd& end, std::uint64_t count) {
@@ -36,10 +35,10 @@ TEST(ChannelCounts, CountsEachChannelByItself) {
   counts.count(end_of(3, 1, 7, false));
   counts.count(end_of(0, 1, 8, false));
   EXPECT_EQ(taken(counts), (std::map<Key, std::uint64_t>{{{0, 1, 7, false}, 2},
-                                                        {{0, 1, 7, true}, 1},
-                                                        {{0, 2, 7, false}, 1},
-                                                        {{3, 1, 7, false}, 1},
-                                                        {{0, 1, 8, false}, 1}}));
+                                                         {{0, 1, 7, true}, 1},
+                                                         {{0, 2, 7, false}, 1},
+                                                         {{3, 1, 7, false}, 1},
+                                                         {{0, 1, 8, false}, 1}}));
 }
 
 TEST(ChannelCounts, BeginsAnewWhenTaken) {
@@ -105,9 +104,9 @@ TEST(ChannelCounts, ExtremeTagsAndPeers) {
   counts.count(end_of(0xffffffffu, 0x7fffffff, 0x7fffffff, true));
   counts.count(end_of(0, 0, 0, false));
   counts.count(end_of(0, -1, -2, false));
-  EXPECT_EQ(taken(counts), (std::map<Key, std::uint64_t>{{{0xffffffffu, 0x7fffffff, 0x7fffffff, true}, 1},
-                                                        {{0, 0, 0, false}, 1},
-                                                        {{0, -1, -2, false}, 1}}));
+  EXPECT_EQ(taken(counts),
+            (std::map<Key, std::uint64_t>{
+                {{0xffffffffu, 0x7fffffff, 0x7fffffff, true}, 1}, {{0, 0, 0, false}, 1}, {{0, -1, -2, false}, 1}}));
 }
 
 TEST(ChannelCounts, ACounterSaysWhoseItIs) {
@@ -187,7 +186,8 @@ TEST(ChannelCounts, NoOtherChannelIsRecalledForIt) {
       EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, peer, tag) != nullptr, same) << peer << ' ' << tag;
     }
   }
-  for (std::uint64_t comm = 0; comm < 10'000; ++comm) EXPECT_EQ(recalled(counts, SkippedSide::kSends, comm, 3, 7), nullptr);
+  for (std::uint64_t comm = 0; comm < 10'000; ++comm)
+    EXPECT_EQ(recalled(counts, SkippedSide::kSends, comm, 3, 7), nullptr);
   EXPECT_EQ(recalled(counts, SkippedSide::kReceives, kComm, 3, 7), nullptr);
 }
 
@@ -245,7 +245,8 @@ TEST(ChannelCounts, RecalledOrNotItAgreesWithAMap) {
     const auto tag = static_cast<std::int32_t>(random() % 8);
     const bool receives = random() % 2 == 0;
     const ChannelEnd end = end_of(comm, peer + 100, tag, receives);
-    std::uint64_t* const counter = counts.names_epoch() == epoch ? recalled(counts, end.side, handle, peer, tag) : nullptr;
+    std::uint64_t* const counter =
+        counts.names_epoch() == epoch ? recalled(counts, end.side, handle, peer, tag) : nullptr;
     if (counter != nullptr) {
       ++*counter;
       ++times_recalled;

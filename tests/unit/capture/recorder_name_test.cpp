@@ -22,9 +22,10 @@ TEST(RecorderName, SpacesOrATabBeforeTheNumber) {
 }
 
 TEST(RecorderName, OthersAreNotTakenForThese) {
-  for (const char* version : {"", "MPICH", "MPICH Version:", "MPICH Version:      ", "MPICH Version:\t3.4.3", "MPICH Version:      40.1",
-                              "MPICH Version:      6.0.0\nMPICH Release date: ", "Open MPI v7.0.0, package: Debian OpenMPI",
-                              "Open MPI v3.1.6", "Open MPI v44.0", "Intel(R) MPI Library 2021.4", "MVAPICH Version: 4.0"}) {
+  for (const char* version :
+       {"", "MPICH", "MPICH Version:", "MPICH Version:      ", "MPICH Version:\t3.4.3", "MPICH Version:      40.1",
+        "MPICH Version:      6.0.0\nMPICH Release date: ", "Open MPI v7.0.0, package: Debian OpenMPI",
+        "Open MPI v3.1.6", "Open MPI v44.0", "Intel(R) MPI Library 2021.4", "MVAPICH Version: 4.0"}) {
     EXPECT_EQ(recorder_name(version), nullptr) << version;
   }
 }

@@ -34,8 +34,8 @@ TEST(RequestNumbers, AreConsecutiveInOneThread) {
 
 TEST(RequestNumbers, GoRoundBelowTheRelaysOwnWithoutZero) {
   for (const bool shared : {false, true}) {
-    for (const std::uint32_t begin : {ring::kFirstRelayRequest - 3, ring::kFirstRelayRequest - kTaken - 1, ring::kFirstRelayRequest - kTaken,
-                                      ring::kFirstRelayRequest - 1}) {
+    for (const std::uint32_t begin : {ring::kFirstRelayRequest - 3, ring::kFirstRelayRequest - kTaken - 1,
+                                      ring::kFirstRelayRequest - kTaken, ring::kFirstRelayRequest - 1}) {
       RequestNumbers numbers{begin};
       RequestNumbers::Taken own;
       std::uint32_t last = begin;
@@ -62,7 +62,8 @@ TEST(RequestNumbers, OneIsAfterAnotherTheShorterWayRound) {
   EXPECT_TRUE(RequestNumbers::is_after(5, 0xfffffff0U)) << "a counter that was not cut";
 }
 
-// Twice round in one window, wherever it begins; all but a thread's that takes some now and then are given out in takings.
+// Twice round in one window, wherever it begins; all but a thread's that takes some now and then are given out in
+// takings.
 TEST(RequestNumbers, AllOfAWindowAreAfterItsBegin) {
   for (const std::uint32_t begin : {0u, 1u, kBlock - 1, kAll / 2, kAll - 2}) {
     RequestNumbers numbers{begin};

@@ -1,5 +1,5 @@
-// The table of requests against std::map, and with threads that hand handles to each other as an MPI library does. A request's
-// fields all follow from its number here, so that one which is put together of two shows.
+// The table of requests against std::map, and with threads that hand handles to each other as an MPI library does. A
+// request's fields all follow from its number here, so that one which is put together of two shows.
 #include "spank_plugin/capture/request_table.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,9 @@ bool is_request(const RequestInfo& info, std::uint32_t id) {
          info.comm == all.comm && info.bytes == all.bytes;
 }
 
-std::uint64_t handle(std::uint64_t i) { return 0x7f0000000000u + i * 64; }  // as pointers are
+std::uint64_t handle(std::uint64_t i) {
+  return 0x7f0000000000u + i * 64;
+}  // as pointers are
 
 class RequestTableOf : public testing::TestWithParam<bool> {
  protected:
@@ -136,8 +138,8 @@ TEST_P(RequestTableOf, RefusesOnlyWhenItIsFullOfRequestsAndGoesOnAfterwards) {
   EXPECT_TRUE(table_.read(handle(500), entry));
 }
 
-// Each thread takes a handle that is free, makes a request of it, and completes it or leaves that to another thread. The table
-// is small: places are given away all the time.
+// Each thread takes a handle that is free, makes a request of it, and completes it or leaves that to another thread.
+// The table is small: places are given away all the time.
 TEST(RequestTableThreads, EachFindsWhatWasPutAndEndsItOnce) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 40'000;

@@ -1,5 +1,5 @@
-// The ring with its producer and its consumer at work: what is published is whole, and nothing is written over that was not
-// read. The relay reads with pread, where no sanitizer looks; here both sides are threads of one process.
+// The ring with its producer and its consumer at work: what is published is whole, and nothing is written over that was
+// not read. The relay reads with pread, where no sanitizer looks; here both sides are threads of one process.
 #include <gtest/gtest.h>
 
 #include <algorithm>

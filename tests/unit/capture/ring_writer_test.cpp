@@ -270,9 +270,10 @@ TEST_F(RingWriterTest, WhatWasLostLastIsToldWhenTheThreadEnds) {
   ASSERT_GT(lost, 0u);
   writer_.end();
   const auto all = drain();
-  ASSERT_EQ(std::count_if(all.begin(), all.end(),
-                          [](const Read& read) { return read.record.kind == static_cast<std::uint8_t>(EventKind::kGap); }),
-            1);
+  ASSERT_EQ(
+      std::count_if(all.begin(), all.end(),
+                    [](const Read& read) { return read.record.kind == static_cast<std::uint8_t>(EventKind::kGap); }),
+      1);
   const Record& gap = all.back().record;
   EXPECT_EQ(gap.kind, static_cast<std::uint8_t>(EventKind::kGap));
   EXPECT_EQ(gap.bytes, lost);
@@ -398,7 +399,8 @@ TEST(ProcedureWords, AreARecordOfTheirOwnWithoutTime) {
   writer.attach(header.get(), data, kCapacity);
   const std::string name = "grid::step";
   const std::string text = "why";
-  ASSERT_TRUE(writer.write_procedure(ring::ProcedureWord::kNote, 5, name.data(), name.size(), text.data(), text.size()));
+  ASSERT_TRUE(
+      writer.write_procedure(ring::ProcedureWord::kNote, 5, name.data(), name.size(), text.data(), text.size()));
   const auto* record = reinterpret_cast<const ring::Record*>(data);
   EXPECT_EQ(record->kind, ring::kRecordProcedure);
   EXPECT_EQ(record->tag, static_cast<std::int32_t>(ring::ProcedureWord::kNote));

@@ -120,11 +120,11 @@ TEST_P(ByNodesFlow, DataReachesWhomItMust) {
   const auto [library, nonblocking] = GetParam();
   std::uint64_t layered = 0;
   for (std::uint32_t size = 2; size <= 24; ++size) {
-    for (const Nodes& nodes : {block(size, 2), block(size, 3), block(size, 4), block(size, size),
-                               cyclic(size, 2), cyclic(size, 3), cyclic(size, 5)}) {
+    for (const Nodes& nodes : {block(size, 2), block(size, 3), block(size, 4), block(size, size), cyclic(size, 2),
+                               cyclic(size, 3), cyclic(size, 5)}) {
       const engine::NodeLayout layout(nodes);
-      for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
-                          Op::kAllgather}) {
+      for (const Op op :
+           {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather}) {
         for (const Bytes bytes : {Bytes{8}, Bytes{5000}, Bytes{65536}, Bytes{65544}, Bytes{300000}}) {
           for (const std::uint32_t root : {0U, 1U, size - 1}) {
             std::vector<engine::CollectiveCall> calls(size);
@@ -141,8 +141,8 @@ TEST_P(ByNodesFlow, DataReachesWhomItMust) {
             const std::string name = engine::collective_algorithm_name(calls[0]);
             layered += name == "han" || name == "smp" ? 1 : 0;
             const std::string which = name + " op " + std::to_string(static_cast<int>(op)) + " ranks " +
-                                      std::to_string(size) + " nodes " + std::to_string(layout.nodes()) +
-                                      " bytes " + std::to_string(bytes) + " root " + std::to_string(root);
+                                      std::to_string(size) + " nodes " + std::to_string(layout.nodes()) + " bytes " +
+                                      std::to_string(bytes) + " root " + std::to_string(root);
             const Outcome outcome = run(calls, size);
             ASSERT_EQ(outcome.problem, "") << which;
             for (std::uint32_t rank = 0; rank < size; ++rank) {

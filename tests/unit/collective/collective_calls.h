@@ -13,8 +13,9 @@ namespace lbf {
 inline constexpr Rank kMpiRoot = -4;
 inline constexpr Rank kMpiProcNull = -2;
 
-inline engine::CollectiveCall call_of(CollectiveOp op, std::uint32_t size, Bytes bytes, Rank root = 0, bool nonblocking = false,
-                       engine::MpiLibrary library = engine::MpiLibrary::kOpenMpi4) {
+inline engine::CollectiveCall call_of(CollectiveOp op, std::uint32_t size, Bytes bytes, Rank root = 0,
+                                      bool nonblocking = false,
+                                      engine::MpiLibrary library = engine::MpiLibrary::kOpenMpi4) {
   engine::CollectiveCall call;
   call.library = library;
   call.op = op;

@@ -1,9 +1,9 @@
 /* Runs collectives, whose messages somebody else counts: openmpi_sends.c or mpich_sends.c.
  *
- * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp, FLAGS a sum of 1 (non-blocking), 2 (operation
- * not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even world ranks against odd ones), 16 (counts of vector
- * operations all alike), 32 (on a periodic cartesian communicator of two rows). ROOT of operation 22 says which
- * communicator is made, as CommCreation. */
+ * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp, FLAGS a sum of 1 (non-blocking), 2
+ * (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even world ranks against odd ones), 16 (counts
+ * of vector operations all alike), 32 (on a periodic cartesian communicator of two rows). ROOT of operation 22 says
+ * which communicator is made, as CommCreation. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,10 +112,7 @@ int main(int argc, char** argv) {
     if (sscanf(argv[i], "%d:%d:%d:%d", &op, &bytes, &root, &flags) != 4) MPI_Abort(MPI_COMM_WORLD, 2);
     if (collective_monitor_case != NULL) collective_monitor_case(i - 1);
     int element = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
-    MPI_Datatype type = element == 8   ? MPI_DOUBLE
-                        : element == 4 ? MPI_INT
-                        : element == 2 ? MPI_SHORT
-                                       : MPI_SIGNED_CHAR;
+    MPI_Datatype type = element == 8 ? MPI_DOUBLE : element == 4 ? MPI_INT : element == 2 ? MPI_SHORT : MPI_SIGNED_CHAR;
     int count = bytes / element;
     MPI_Comm comm = (flags & kInter) ? inter : (flags & kCart) ? cart : MPI_COMM_WORLD;
     counts_alike = (flags & kAlike) != 0;
@@ -132,8 +129,7 @@ int main(int argc, char** argv) {
     MPI_Op reduction = (flags & kNotCommutative) ? ordered : MPI_MAX;
     int ranks = peers > size ? peers : size;
     if (ranks < 4) ranks = 4; /* neighbours */
-    char *send = calloc((size_t)5 * (ranks + 1), bytes + 8),
-         *receive = calloc((size_t)5 * (ranks + 1), bytes + 8);
+    char *send = calloc((size_t)5 * (ranks + 1), bytes + 8), *receive = calloc((size_t)5 * (ranks + 1), bytes + 8);
     void* source = (flags & kInPlace) ? MPI_IN_PLACE : send;
     int *counts = calloc(ranks, sizeof(int)), *offsets = calloc(ranks, sizeof(int));
     int *alike = calloc(ranks, sizeof(int)), *alike_offsets = calloc(ranks, sizeof(int));
@@ -202,13 +198,11 @@ int main(int argc, char** argv) {
         break;
       case 11:
         RUN(MPI_Gatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm),
-            MPI_Igatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm,
-                         &request));
+            MPI_Igatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm, &request));
         break;
       case 12:
         RUN(MPI_Scatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm),
-            MPI_Iscatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm,
-                          &request));
+            MPI_Iscatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm, &request));
         break;
       case 13:
         RUN(MPI_Allgatherv(send, uneven(rank, count), type, receive, counts, offsets, type, comm),
@@ -220,8 +214,7 @@ int main(int argc, char** argv) {
         break;
       case 15:
         RUN(MPI_Alltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm),
-            MPI_Ialltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm,
-                           &request));
+            MPI_Ialltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm, &request));
         break;
       case 16:
         RUN(MPI_Reduce_scatter(send, receive, counts, type, reduction, comm),

@@ -1,12 +1,11 @@
 // expand_collective: the messages of all ranks fit together and carry the data where the operation says.
-#include "predictor/engine/match/collective.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "predictor/engine/match/collective.h"
 #include "tests/unit/collective/collective_calls.h"
 
 namespace lbf::data_flow_test {
@@ -14,11 +13,11 @@ namespace {
 
 using Op = CollectiveOp;
 
-const std::vector<Bytes> kBytes = {
-    1,      2,      3,      4,      6,      7,       8,       12,      15,      16,     24,    31,    32,
-    40,     63,     64,     100,    127,    128,     255,     256,     511,     512,    1000,  1023,  1024,
-    2047,   2048,   4095,   4096,   8191,   8192,    16383,   16384,   32767,   32768,  65535, 65536, 131071,
-    131072, 262143, 262144, 524287, 524288, 1048575, 1048576, 2097152, 4194304, 5000000};
+const std::vector<Bytes> kBytes = {1,      2,      3,      4,      6,       7,       8,       12,      15,     16,
+                                   24,     31,     32,     40,     63,      64,      100,     127,     128,    255,
+                                   256,    511,    512,    1000,   1023,    1024,    2047,    2048,    4095,   4096,
+                                   8191,   8192,   16383,  16384,  32767,   32768,   65535,   65536,   131071, 131072,
+                                   262143, 262144, 524287, 524288, 1048575, 1048576, 2097152, 4194304, 5000000};
 const std::vector<Bytes> kFewBytes = {1, 8, 300, 5000, 20000, 200000, 3000000};
 
 std::vector<std::uint32_t> small_sizes() {
@@ -69,13 +68,13 @@ void expect_data_flow(const engine::CollectiveCall& call) {
 }
 
 const std::vector<Op> kRooted = {Op::kBcast, Op::kReduce, Op::kGather, Op::kScatter};
-const std::vector<Op> kUnrooted = {Op::kBarrier,  Op::kAllreduce,          Op::kAllgather,
-                                   Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan,
-                                   Op::kExscan,   Op::kCommCreate};
+const std::vector<Op> kUnrooted = {Op::kBarrier, Op::kAllreduce, Op::kAllgather, Op::kAlltoall, Op::kReduceScatterBlock,
+                                   Op::kScan,    Op::kExscan,    Op::kCommCreate};
 
 // Open MPI 5.0 where the nodes are not known is 4.1: ByNodes has it.
 const auto kLibraries = testing::Values(engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kMpich4);
-const auto kAllLibraries = testing::Values(engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kOpenMpi5, engine::MpiLibrary::kMpich4);
+const auto kAllLibraries =
+    testing::Values(engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kOpenMpi5, engine::MpiLibrary::kMpich4);
 std::string name_of(engine::MpiLibrary library) {
   switch (library) {
     case engine::MpiLibrary::kOpenMpi4:
@@ -117,8 +116,8 @@ TEST_P(DataFlow, LargeCommunicators) {
   const auto [nonblocking, commutative, library] = GetParam();
   for (const std::uint32_t size : {64U, 100U, 127U, 130U, 200U, 256U, 300U, 513U}) {
     for (const Bytes bytes : kFewBytes) {
-      for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
-                          Op::kScan, Op::kReduceScatterBlock, Op::kAllgather, Op::kAlltoall}) {
+      for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kScan,
+                          Op::kReduceScatterBlock, Op::kAllgather, Op::kAlltoall}) {
         if (op == Op::kBarrier && bytes > 1) continue;
         const bool rings = library == engine::MpiLibrary::kMpich4 && bytes >= 5000 &&
                            (op == Op::kBcast || op == Op::kReduceScatterBlock);
@@ -215,8 +214,7 @@ TEST_P(Vectors, AllgathervAndReduceScatter) {
           for (std::uint32_t to = 0; to < size; ++to) {
             for (std::uint32_t from = 0; from < size; ++from) {
               const bool needed = op == Op::kAllgatherv ? counts[from] > 0 : counts[to] > 0;
-              ASSERT_TRUE(!needed || outcome.knows[to].test(from))
-                  << describe(call) << " " << from << "->" << to;
+              ASSERT_TRUE(!needed || outcome.knows[to].test(from)) << describe(call) << " " << from << "->" << to;
             }
           }
         }
@@ -262,8 +260,8 @@ TEST_P(Vectors, AlltoallvAndAlltoallw) {
 // A ring of neighbours, with MPI_PROC_NULL beyond one end: each rank knows itself and the ranks beside it.
 TEST_P(Vectors, NeighbourCollectives) {
   for (const std::uint32_t size : {2U, 3U, 8U}) {
-    for (const Op op : {Op::kNeighborAllgather, Op::kNeighborAllgatherv, Op::kNeighborAlltoall,
-                        Op::kNeighborAlltoallv, Op::kNeighborAlltoallw}) {
+    for (const Op op : {Op::kNeighborAllgather, Op::kNeighborAllgatherv, Op::kNeighborAlltoall, Op::kNeighborAlltoallv,
+                        Op::kNeighborAlltoallw}) {
       std::vector<std::vector<std::uint64_t>> values(size);
       std::vector<engine::CollectiveCall> calls;
       for (std::uint32_t rank = 0; rank < size; ++rank) {
@@ -284,11 +282,9 @@ TEST_P(Vectors, NeighbourCollectives) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, Vectors, testing::Combine(testing::Bool(), kAllLibraries),
-                         [](const auto& parameter) {
-                           return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") +
-                                  name_of(std::get<1>(parameter.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Vectors, testing::Combine(testing::Bool(), kAllLibraries), [](const auto& parameter) {
+  return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") + name_of(std::get<1>(parameter.param));
+});
 
 // A ring of two: each one's neighbour below is its neighbour above. What the other sends down comes from
 // above in Open MPI's blocking collectives; everywhere else messages pair in order. Sends 10 (rank 1: 30)
@@ -302,8 +298,7 @@ TEST_P(Vectors, NeighboursOnBothSides) {
     const std::uint64_t sent_down = other * 20 + 10;
     const std::uint64_t sent_up = other * 20 + 20;
     values.push_back({2, other, other, rank * 20 + 10, rank * 20 + 20,  //
-                      2, other, other, by_direction ? sent_up : sent_down,
-                      by_direction ? sent_down : sent_up});
+                      2, other, other, by_direction ? sent_up : sent_down, by_direction ? sent_down : sent_up});
   }
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     engine::CollectiveCall call = call_of(Op::kNeighborAlltoallv, 2, 30, 0, nonblocking(), library());
@@ -323,8 +318,7 @@ class Inter : public Vectors {
  protected:
   // `root_member`: member of the first group that is the root; -1: no root. The other members of the first
   // group pass MPI_PROC_NULL.
-  static Outcome run_inter(Op op, std::uint32_t first, std::uint32_t second, std::int32_t root_member,
-                           Bytes bytes) {
+  static Outcome run_inter(Op op, std::uint32_t first, std::uint32_t second, std::int32_t root_member, Bytes bytes) {
     std::vector<engine::CollectiveCall> calls;
     values_.clear();
     for (std::uint32_t member = 0; member < first + second; ++member) {
@@ -357,16 +351,14 @@ TEST_P(Inter, EveryOperationInEveryShape) {
       const Members group_a = range_of(0, first);
       const Members group_b = range_of(first, first + second);
       for (const Bytes bytes : {Bytes{8}, Bytes{1000}, Bytes{100000}}) {
-        for (const Op op :
-             {Op::kBcast, Op::kScatter, Op::kScatterv, Op::kReduce, Op::kGather, Op::kGatherv}) {
+        for (const Op op : {Op::kBcast, Op::kScatter, Op::kScatterv, Op::kReduce, Op::kGather, Op::kGatherv}) {
           const std::uint32_t root = first / 2;
           const Outcome outcome = run_inter(op, first, second, static_cast<std::int32_t>(root), bytes);
-          const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " +
-                                    std::to_string(first) + "+" + std::to_string(second);
+          const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " + std::to_string(first) +
+                                    "+" + std::to_string(second);
           ASSERT_EQ(outcome.problem, "") << which;
           if (op == Op::kBcast || op == Op::kScatter || op == Op::kScatterv) {
-            for (std::uint32_t b = first; b < first + second; ++b)
-              EXPECT_TRUE(outcome.knows[b].test(root)) << which;
+            for (std::uint32_t b = first; b < first + second; ++b) EXPECT_TRUE(outcome.knows[b].test(root)) << which;
           } else {
             EXPECT_TRUE(knows_all(outcome.knows[root], group_b)) << which;
           }
@@ -375,8 +367,8 @@ TEST_P(Inter, EveryOperationInEveryShape) {
              {Op::kBarrier, Op::kAllreduce, Op::kCommCreate, Op::kAllgather, Op::kAllgatherv, Op::kAlltoall,
               Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter, Op::kReduceScatterBlock}) {
           const Outcome outcome = run_inter(op, first, second, -1, bytes);
-          const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " +
-                                    std::to_string(first) + "+" + std::to_string(second);
+          const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " + std::to_string(first) +
+                                    "+" + std::to_string(second);
           ASSERT_EQ(outcome.problem, "") << which;
           for (std::uint32_t member = 0; member < first + second; ++member) {
             // libnbc's barrier lets ranks go that heard of the other leader only, after that one heard of all
@@ -390,8 +382,8 @@ TEST_P(Inter, EveryOperationInEveryShape) {
   }
 }
 
-// One group gives nothing and gets something (sizes are not known at both ends then: what must hold is that every message
-// that is sent is received).
+// One group gives nothing and gets something (sizes are not known at both ends then: what must hold is that every
+// message that is sent is received).
 TEST_P(Inter, OneWayOnly) {
   for (const Op op : {Op::kAllgather, Op::kAlltoall}) {
     for (const bool first_is_empty : {false, true}) {
@@ -401,8 +393,8 @@ TEST_P(Inter, OneWayOnly) {
       std::size_t between_groups = 0;
       for (std::uint32_t member = 0; member < kFirst + kSecond; ++member) {
         const bool in_first = member < kFirst;
-        engine::CollectiveCall call =
-            call_of(op, in_first ? kFirst : kSecond, in_first == first_is_empty ? 0 : 1000, 0, nonblocking(), library());
+        engine::CollectiveCall call = call_of(op, in_first ? kFirst : kSecond, in_first == first_is_empty ? 0 : 1000, 0,
+                                              nonblocking(), library());
         call.rank = in_first ? member : member - kFirst;
         call.remote_size = in_first ? kSecond : kFirst;
         call.low_group = in_first;
@@ -421,11 +413,9 @@ TEST_P(Inter, OneWayOnly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Combine(testing::Bool(), kLibraries),
-                         [](const auto& parameter) {
-                           return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") +
-                                  name_of(std::get<1>(parameter.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Combine(testing::Bool(), kLibraries), [](const auto& parameter) {
+  return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") + name_of(std::get<1>(parameter.param));
+});
 
 TEST(InterErrors, ScanIsNotDefined) {
   engine::CollectiveCall call = call_of(Op::kScan, 2, 8);

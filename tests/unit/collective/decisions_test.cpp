@@ -1,8 +1,7 @@
 // expand_collective: the algorithm is the one that the library chooses.
-#include "predictor/engine/match/collective.h"
-
 #include <gtest/gtest.h>
 
+#include "predictor/engine/match/collective.h"
 #include "tests/unit/collective/collective_calls.h"
 
 namespace lbf::decisions_test {

@@ -84,8 +84,8 @@ Outcome run(const std::vector<engine::CollectiveCall>& calls, std::uint32_t grou
   }
   for (const auto& [key, messages] : channels) {
     if (!messages.empty()) {
-      outcome.problem = std::to_string(messages.size()) + " messages from " + std::to_string(key >> 32) +
-                        " to " + std::to_string(key & 0xFFFFFFFF) + " are never received";
+      outcome.problem = std::to_string(messages.size()) + " messages from " + std::to_string(key >> 32) + " to " +
+                        std::to_string(key & 0xFFFFFFFF) + " are never received";
       return outcome;
     }
   }

@@ -31,9 +31,8 @@ struct SentMessage {
 
 // What `world_rank` of `ranks` sends, in order. An expansion that fails is a failure of the test. `layout`:
 // of the world, as CollectiveCall::layout.
-std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t world_rank,
-                                           std::uint32_t ranks, engine::MpiLibrary library,
-                                           const engine::NodeLayout* layout = nullptr);
+std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t world_rank, std::uint32_t ranks,
+                                           engine::MpiLibrary library, const engine::NodeLayout* layout = nullptr);
 
 // The argument of collective_monitor.
 std::string argument_of(const LibraryCase& c);

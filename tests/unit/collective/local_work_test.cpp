@@ -55,8 +55,8 @@ Work work_of_all(engine::CollectiveCall call) {
 std::string describe(const engine::CollectiveCall& call) {
   return std::string(engine::mpi_library_name(call.library)) + " op " + std::to_string(static_cast<int>(call.op)) +
          " " + engine::collective_algorithm_name(call) + " ranks " + std::to_string(call.size) + " bytes " +
-         std::to_string(call.bytes) + (call.nonblocking ? " nonblocking" : "") +
-         (call.in_place ? " in place" : "") + (call.commutative ? "" : " not commutative");
+         std::to_string(call.bytes) + (call.nonblocking ? " nonblocking" : "") + (call.in_place ? " in place" : "") +
+         (call.commutative ? "" : " not commutative");
 }
 
 // All shapes of a call on communicators of 2 to 20 ranks, vectors of whole elements for all of them.
@@ -86,8 +86,8 @@ void for_all(Op op, Check check) {
 }
 
 TEST(LocalWork, LeavesTheMessagesAsTheyAre) {
-  for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
-                      Op::kAllgather, Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan}) {
+  for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
+                      Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan}) {
     for_all(op, [](engine::CollectiveCall call) {
       call.rank = call.size / 3;
       const std::vector<engine::CollectiveStep> messages = steps_of(call);
@@ -134,8 +134,7 @@ TEST(LocalWork, RecursiveDoublingCombinesEverywhere) {
     ++seen;
     const Bytes power = std::bit_floor(call.size);
     const Bytes rounds = static_cast<Bytes>(std::countr_zero(power));
-    ASSERT_EQ(work_of_all(call).combined, (call.size - power + power * rounds) * call.bytes)
-        << describe(call);
+    ASSERT_EQ(work_of_all(call).combined, (call.size - power + power * rounds) * call.bytes) << describe(call);
   });
   EXPECT_GT(seen, 0);
 }

@@ -49,7 +49,8 @@ TEST(MpiLibrary, NamesThatCommandsTake) {
 }
 
 TEST(MpiLibrary, TheNoteIsOneShortPrintableLine) {
-  const std::string note = engine::mpi_rules_note({engine::MpiLibrary::kMpich4, false}, std::string(500, '\x1b') + "\nmore");
+  const std::string note =
+      engine::mpi_rules_note({engine::MpiLibrary::kMpich4, false}, std::string(500, '\x1b') + "\nmore");
   EXPECT_LT(note.size(), 250U);
   for (const char c : note) EXPECT_TRUE(c >= ' ' && c <= '~');
   EXPECT_NE(note.find("mpich-4.0"), std::string::npos);

@@ -52,13 +52,11 @@ void collective_monitor_case(int number) {
 
 /* UCX's own, of which only what is passed on matters here. */
 typedef void* (*send_function)(void*, const void*, size_t, uint64_t, const void*);
-void* ucp_tag_send_nbx(void* endpoint, const void* buffer, size_t count, uint64_t tag,
-                       const void* parameter) {
+void* ucp_tag_send_nbx(void* endpoint, const void* buffer, size_t count, uint64_t tag, const void* parameter) {
   sent(endpoint, bytes_of(count, parameter));
   return ((send_function)dlsym(RTLD_NEXT, "ucp_tag_send_nbx"))(endpoint, buffer, count, tag, parameter);
 }
-void* ucp_tag_send_sync_nbx(void* endpoint, const void* buffer, size_t count, uint64_t tag,
-                            const void* parameter) {
+void* ucp_tag_send_sync_nbx(void* endpoint, const void* buffer, size_t count, uint64_t tag, const void* parameter) {
   sent(endpoint, bytes_of(count, parameter));
   return ((send_function)dlsym(RTLD_NEXT, "ucp_tag_send_sync_nbx"))(endpoint, buffer, count, tag, parameter);
 }

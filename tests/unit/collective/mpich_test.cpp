@@ -36,8 +36,7 @@ bool measure(const std::vector<Case>& cases, std::uint32_t ranks, std::uint32_t 
   std::string command =
       "LBF_SENDS=" + folder.path() + "/sent " +
       (nodes == 0 ? std::string("MPIR_CVAR_NOLOCAL=1") : "MPIR_CVAR_NUM_CLIQUES=" + std::to_string(nodes)) +
-      " timeout 120 " LBF_MPIEXEC " -genv LD_PRELOAD " LBF_SENDS " -n " + std::to_string(ranks) +
-      " " LBF_MONITOR;
+      " timeout 120 " LBF_MPIEXEC " -genv LD_PRELOAD " LBF_SENDS " -n " + std::to_string(ranks) + " " LBF_MONITOR;
   for (const Case& c : cases) command += " " + argument_of(c);
   const test::Outcome outcome = test::run_command(command + " 2>&1");
   output += outcome.out;
@@ -69,8 +68,7 @@ const std::string& obstacle() {
 
 std::string text(const Messages& messages) {
   std::string line;
-  for (const Seen& seen : messages)
-    line += std::to_string(seen.peer) + ":" + std::to_string(seen.bytes) + " ";
+  for (const Seen& seen : messages) line += std::to_string(seen.peer) + ":" + std::to_string(seen.bytes) + " ";
   return line;
 }
 
@@ -98,8 +96,7 @@ void expect_same_messages(const std::vector<Case>& cases, std::uint32_t ranks, s
           if (seen[m].bytes == kUnknownBytes) expected[m].bytes = kUnknownBytes;
         }
       }
-      EXPECT_EQ(text(seen), text(expected))
-          << argument_of(cases[i]) << " on rank " << rank << " of " << ranks;
+      EXPECT_EQ(text(seen), text(expected)) << argument_of(cases[i]) << " on rank " << rank << " of " << ranks;
     }
   }
 }
@@ -128,9 +125,8 @@ TEST_P(Mpich, Bcast) {
   // From 4.1 on a non-blocking one of nothing sends nothing; the model is of 4.0.
   const bool sends_nothing = flags() != 0 && !installed_is("4.0");
   if (!sends_nothing) expect_same_messages({{Op::kBcast, 0, 1, flags()}}, ranks());
-  expect_same_messages(
-      at_sizes(Op::kBcast, {1, 100, 12287, 12288, 12289, 100000, 524287, 524288, 524289}, 1, flags()),
-      ranks());
+  expect_same_messages(at_sizes(Op::kBcast, {1, 100, 12287, 12288, 12289, 100000, 524287, 524288, 524289}, 1, flags()),
+                       ranks());
 }
 TEST_P(Mpich, Reduce) {
   expect_same_messages(at_sizes(Op::kReduce, {0, 4, 2048, 2056, 100000, 100004}, 1, flags()), ranks());
@@ -140,8 +136,7 @@ TEST_P(Mpich, ReduceNotCommutative) {
   expect_same_messages(at_sizes(Op::kReduce, {8, 100000}, 1, flags() | kNotCommutative), ranks());
 }
 TEST_P(Mpich, Allreduce) {
-  expect_same_messages(at_sizes(Op::kAllreduce, {0, 4, 8, 16, 24, 64, 2048, 2056, 100000}, 0, flags()),
-                       ranks());
+  expect_same_messages(at_sizes(Op::kAllreduce, {0, 4, 8, 16, 24, 64, 2048, 2056, 100000}, 0, flags()), ranks());
   expect_same_messages(at_sizes(Op::kAllreduce, {8, 100000}, 0, flags() | kNotCommutative), ranks());
 }
 TEST_P(Mpich, GatherAndScatter) {
@@ -153,8 +148,7 @@ TEST_P(Mpich, Allgather) {
   expect_same_messages(at_sizes(Op::kAllgather, {0, 8, 5000, 20000, 100000, 300000}, 0, flags()), ranks());
 }
 TEST_P(Mpich, Alltoall) {
-  expect_same_messages(at_sizes(Op::kAlltoall, {0, 8, 256, 257, 2048, 2049, 32768, 32769}, 0, flags()),
-                       ranks());
+  expect_same_messages(at_sizes(Op::kAlltoall, {0, 8, 256, 257, 2048, 2049, 32768, 32769}, 0, flags()), ranks());
   expect_same_messages(at_sizes(Op::kAlltoall, {8, 5000}, 0, flags() | kInPlace), ranks());
 }
 TEST_P(Mpich, ReduceScatterBlock) {
@@ -181,15 +175,13 @@ TEST_P(Mpich, VectorOperations) {
 INSTANTIATE_TEST_SUITE_P(Ranks, Mpich,
                          testing::Combine(testing::Values(2, 3, 7, 8, 9), testing::Values(0, kNonblocking)),
                          [](const auto& parameter) {
-                           return std::string(std::get<1>(parameter.param) == 0 ? "Blocking"
-                                                                                : "Nonblocking") +
+                           return std::string(std::get<1>(parameter.param) == 0 ? "Blocking" : "Nonblocking") +
                                   std::to_string(std::get<0>(parameter.param));
                          });
 
 std::vector<Case> creations(std::initializer_list<CommCreation> hows, int flags) {
   std::vector<Case> cases;
-  for (const CommCreation how : hows)
-    cases.push_back({Op::kCommCreate, 8, static_cast<std::uint32_t>(how), flags});
+  for (const CommCreation how : hows) cases.push_back({Op::kCommCreate, 8, static_cast<std::uint32_t>(how), flags});
   return cases;
 }
 TEST_P(Mpich, Communicators) {
@@ -211,23 +203,20 @@ TEST_P(MpichByNodes, All) {
   if (installed_is("5.")) GTEST_SKIP() << "by nodes MPICH 5 sends otherwise";
   const auto [ranks, nodes] = GetParam();
   std::vector<Case> cases{{Op::kBarrier, 0}, {Op::kBarrier, 0, 0, kNonblocking}};
-  for (const Bytes bytes : {Bytes{8}, Bytes{1000}, Bytes{2048}, Bytes{2056}, Bytes{12280}, Bytes{12288},
-                            Bytes{100000}, Bytes{524280}, Bytes{524296}}) {
+  for (const Bytes bytes : {Bytes{8}, Bytes{1000}, Bytes{2048}, Bytes{2056}, Bytes{12280}, Bytes{12288}, Bytes{100000},
+                            Bytes{524280}, Bytes{524296}}) {
     for (const Op op : {Op::kBcast, Op::kReduce}) {
       for (const std::uint32_t root : {0U, 1U, ranks - 1}) {
         for (const int flags : {0, +kNonblocking}) cases.push_back({op, bytes, root, flags});
       }
     }
-    for (const int flags : {0, +kNonblocking, +kNotCommutative})
-      cases.push_back({Op::kAllreduce, bytes, 0, flags});
-    for (const Op op : {Op::kAllgather, Op::kAlltoall, Op::kGather, Op::kScatter})
-      cases.push_back({op, bytes});
+    for (const int flags : {0, +kNonblocking, +kNotCommutative}) cases.push_back({Op::kAllreduce, bytes, 0, flags});
+    for (const Op op : {Op::kAllgather, Op::kAlltoall, Op::kGather, Op::kScatter}) cases.push_back({op, bytes});
   }
   expect_same_messages(cases, ranks, nodes);
 }
 // Also one node only, one rank on some nodes, and as many nodes as ranks.
-INSTANTIATE_TEST_SUITE_P(Ranks, MpichByNodes,
-                         testing::Combine(testing::Values(3, 6, 8, 9), testing::Values(2, 3)),
+INSTANTIATE_TEST_SUITE_P(Ranks, MpichByNodes, testing::Combine(testing::Values(3, 6, 8, 9), testing::Values(2, 3)),
                          [](const auto& parameter) {
                            return "Nodes" + std::to_string(std::get<1>(parameter.param)) + "Ranks" +
                                   std::to_string(std::get<0>(parameter.param));
@@ -238,9 +227,8 @@ class MpichInter : public Mpich {};
 TEST_P(MpichInter, All) {
   std::vector<Case> cases{{Op::kBarrier, 0, 0, flags()}};
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}}) {
-    for (const Op op :
-         {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather, Op::kAlltoall,
-          Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv, Op::kAllgatherv}) {
+    for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
+                        Op::kAlltoall, Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv, Op::kAllgatherv}) {
       cases.push_back({op, bytes, 0, flags()});
     }
   }
@@ -253,16 +241,15 @@ TEST_P(MpichInter, Dup) {
 }
 TEST_P(MpichInter, ReduceScatter) {
   if (ranks() % 2 != 0) return;  // both groups' vectors must be equally long
-  expect_same_messages({{Op::kReduceScatter, 600, 0, flags()}, {Op::kReduceScatterBlock, 704, 0, flags()}},
-                       ranks());
+  expect_same_messages({{Op::kReduceScatter, 600, 0, flags()}, {Op::kReduceScatterBlock, 704, 0, flags()}}, ranks());
 }
-INSTANTIATE_TEST_SUITE_P(
-    Ranks, MpichInter,
-    testing::Combine(testing::Values(2, 3, 6, 8), testing::Values(kInter, kInter | kNonblocking)),
-    [](const auto& parameter) {
-      return std::string((std::get<1>(parameter.param) & kNonblocking) == 0 ? "Blocking" : "Nonblocking") +
-             std::to_string(std::get<0>(parameter.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Ranks, MpichInter,
+                         testing::Combine(testing::Values(2, 3, 6, 8), testing::Values(kInter, kInter | kNonblocking)),
+                         [](const auto& parameter) {
+                           return std::string((std::get<1>(parameter.param) & kNonblocking) == 0 ? "Blocking"
+                                                                                                 : "Nonblocking") +
+                                  std::to_string(std::get<0>(parameter.param));
+                         });
 
 }  // namespace
 }  // namespace lbf::mpich_test

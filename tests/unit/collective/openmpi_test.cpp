@@ -1,6 +1,6 @@
 // The expansion against the installed Open MPI: how many messages and bytes each rank sends to each other one for a
-// collective, as the library's own monitoring component sees them (openmpi_sends.c). Skipped where there is no mpirun or no
-// such component.
+// collective, as the library's own monitoring component sees them (openmpi_sends.c). Skipped where there is no mpirun
+// or no such component.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -17,7 +17,8 @@ namespace lbf::openmpi_test {
 namespace {
 
 using Op = CollectiveOp;
-constexpr engine::MpiLibrary kInstalled = LBF_OPENMPI_MAJOR < 5 ? engine::MpiLibrary::kOpenMpi4 : engine::MpiLibrary::kOpenMpi5;
+constexpr engine::MpiLibrary kInstalled =
+    LBF_OPENMPI_MAJOR < 5 ? engine::MpiLibrary::kOpenMpi4 : engine::MpiLibrary::kOpenMpi5;
 using Case = LibraryCase;
 
 struct Sent {
@@ -28,8 +29,7 @@ struct Sent {
 void PrintTo(const Sent& sent, std::ostream* out) {
   *out << sent.messages << " messages, " << sent.bytes << " bytes";
 }
-using Traffic =
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Sent>;  // (source, destination), without zeros
+using Traffic = std::map<std::pair<std::uint32_t, std::uint32_t>, Sent>;  // (source, destination), without zeros
 
 Traffic expansion(const Case& c, std::uint32_t ranks) {
   Traffic traffic;
@@ -80,8 +80,7 @@ const std::string& obstacle() {
   static const std::string why = [] {
     std::vector<Traffic> traffic;
     std::string output;
-    if (!measure({{Op::kBcast, 64}}, 2, traffic, output))
-      return "mpirun with pml/monitoring does not work: " + output;
+    if (!measure({{Op::kBcast, 64}}, 2, traffic, output)) return "mpirun with pml/monitoring does not work: " + output;
     return std::string(traffic[0].empty() ? "pml/monitoring tells nothing here" : "");
   }();
   return why;
@@ -115,12 +114,10 @@ TEST_P(OpenMpi, Barrier) {
 }
 TEST_P(OpenMpi, Bcast) {
   expect_same_traffic(
-      at_sizes(Op::kBcast, {8, 50, 100, 300, 1000, 3000, 10000, 20001, 40000, 140000, 300000, 1200000}, 1),
-      GetParam());
+      at_sizes(Op::kBcast, {8, 50, 100, 300, 1000, 3000, 10000, 20001, 40000, 140000, 300000, 1200000}, 1), GetParam());
 }
 TEST_P(OpenMpi, Reduce) {
-  expect_same_traffic(at_sizes(Op::kReduce, {4, 8, 24, 100, 5000, 70000, 280000, 600000, 1200000}, 1),
-                      GetParam());
+  expect_same_traffic(at_sizes(Op::kReduce, {4, 8, 24, 100, 5000, 70000, 280000, 600000, 1200000}, 1), GetParam());
 }
 TEST_P(OpenMpi, ReduceNotCommutative) {
   expect_same_traffic(at_sizes(Op::kReduce, {4, 100, 5000, 10000, 280000}, 1, kNotCommutative), GetParam());
@@ -144,12 +141,11 @@ TEST_P(OpenMpi, Alltoall) {
   expect_same_traffic(at_sizes(Op::kAlltoall, {1, 2, 8, 40, 100, 3000, 10000, 40000, 300000}), GetParam());
 }
 TEST_P(OpenMpi, ReduceScatterBlock) {
-  expect_same_traffic(
-      at_sizes(Op::kReduceScatterBlock, {2, 4, 8, 24, 200, 3000, 6000, 10000, 140000, 600000}), GetParam());
+  expect_same_traffic(at_sizes(Op::kReduceScatterBlock, {2, 4, 8, 24, 200, 3000, 6000, 10000, 140000, 600000}),
+                      GetParam());
 }
 TEST_P(OpenMpi, Scans) {
-  expect_same_traffic({{Op::kScan, 8}, {Op::kScan, 5000}, {Op::kExscan, 16}, {Op::kExscan, 70000}},
-                      GetParam());
+  expect_same_traffic({{Op::kScan, 8}, {Op::kScan, 5000}, {Op::kExscan, 16}, {Op::kExscan, 70000}}, GetParam());
 }
 TEST_P(OpenMpi, VectorOperations) {
   std::vector<Case> cases;
@@ -168,8 +164,8 @@ TEST_P(OpenMpi, Nonblocking) {
   std::vector<Case> cases{{Op::kBarrier, 0, 0, kNonblocking}};
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}, Bytes{70000}, Bytes{600000}}) {
     for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
-                        Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan, Op::kGatherv,
-                        Op::kScatterv, Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
+                        Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan, Op::kGatherv, Op::kScatterv,
+                        Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
       cases.push_back({op, bytes, 1, kNonblocking});
     }
   }
@@ -195,8 +191,7 @@ TEST_P(OpenMpi, Communicators) {
     SCOPED_TRACE(static_cast<int>(how));
     expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(how)}}, GetParam());
   }
-  expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(CommCreation::kDup), kNonblocking}},
-                      GetParam());
+  expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(CommCreation::kDup), kNonblocking}}, GetParam());
 }
 // One size for each kind of decision and of shape: two, odd, power of two, neither.
 INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpi, testing::Values(2, 3, 6, 8),
@@ -219,8 +214,8 @@ TEST_P(OpenMpiInter, Blocking) {
 TEST_P(OpenMpiInter, Nonblocking) {
   constexpr int kFlags = kInter | kNonblocking;
   std::vector<Case> cases{{Op::kBarrier, 0, 0, kFlags}};
-  for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
-                      Op::kAlltoall, Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv}) {
+  for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather, Op::kAlltoall,
+                      Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv}) {
     cases.push_back({op, 5000, 0, kFlags});
   }
   cases.push_back({Op::kReduceScatter, 600, 0, kFlags});
@@ -231,8 +226,7 @@ TEST_P(OpenMpiInter, Nonblocking) {
 TEST_P(OpenMpiInter, Vectors) {
   std::vector<Case> cases;
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}}) {
-    for (const Op op : {Op::kGatherv, Op::kScatterv, Op::kAllgatherv})
-      cases.push_back({op, bytes, 0, kInter | kAlike});
+    for (const Op op : {Op::kGatherv, Op::kScatterv, Op::kAllgatherv}) cases.push_back({op, bytes, 0, kInter | kAlike});
   }
   expect_same_traffic(cases, GetParam());
 }

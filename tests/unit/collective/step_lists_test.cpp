@@ -1,10 +1,9 @@
 // expand_collective: the bytes that the literature gives, single steps by hand, and bad arguments.
-#include "predictor/engine/match/collective.h"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 
+#include "predictor/engine/match/collective.h"
 #include "tests/unit/collective/collective_calls.h"
 
 namespace lbf::step_lists_test {
@@ -168,17 +167,16 @@ TEST(StepLists, OneRankHasNone) {
     engine::CollectiveCall call = call_of(static_cast<Op>(op), 1, 100);
     const std::vector<std::uint64_t> values{100, 100};
     const std::vector<std::uint64_t> no_neighbours{0, 0};
-    call.values =
-        op >= static_cast<int>(Op::kNeighborAllgather) && op <= static_cast<int>(Op::kNeighborAlltoallw)
-            ? std::span(no_neighbours)
-            : std::span(values);
+    call.values = op >= static_cast<int>(Op::kNeighborAllgather) && op <= static_cast<int>(Op::kNeighborAlltoallw)
+                      ? std::span(no_neighbours)
+                      : std::span(values);
     EXPECT_EQ(text(call), "") << op;
   }
 }
 
 TEST(StepLists, NothingToDoSendsNothing) {
-  for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
-                      Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan}) {
+  for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather, Op::kAlltoall,
+                      Op::kReduceScatterBlock, Op::kScan, Op::kExscan}) {
     EXPECT_EQ(text(op, 0, 8, 0), "") << static_cast<int>(op);
   }
 }
@@ -188,7 +186,8 @@ TEST(StepLists, NothingToDoSendsNothing) {
 TEST(StepListsMpich, HalvingOfFiveElementsAmongFour) {
   const auto sent = [](bool nonblocking) {
     // 257 * 5 doubles would do as well; 8 * 1285 bytes is long enough for iallreduce.
-    const engine::CollectiveCall call = call_of(Op::kAllreduce, 4, 8 * 1285, 0, nonblocking, engine::MpiLibrary::kMpich4);
+    const engine::CollectiveCall call =
+        call_of(Op::kAllreduce, 4, 8 * 1285, 0, nonblocking, engine::MpiLibrary::kMpich4);
     std::vector<engine::CollectiveStep> steps;
     EXPECT_TRUE(engine::expand_collective(call, steps).ok());
     return steps.front().bytes;  // rank 0 gives the upper half, blocks 2 and 3

@@ -18,8 +18,7 @@ TEST(ObservedCost, SamplesStandForAllExecutions) {
 }
 
 TEST(ObservedCost, PrimitivesAddUp) {
-  const std::array primitives{PrimitiveUse{1'000, 10, 10 * 50e-9, 50e-9},
-                              PrimitiveUse{500, 5, 5 * 2e-6, 1e-6}};
+  const std::array primitives{PrimitiveUse{1'000, 10, 10 * 50e-9, 50e-9}, PrimitiveUse{500, 5, 5 * 2e-6, 1e-6}};
   const ObservedCost cost = observed_cost(primitives);
   EXPECT_NEAR(cost.direct_s, 50e-6 + 1e-3, 1e-15);
   EXPECT_NEAR(cost.cache_s(), 0.5e-3, 1e-12);

@@ -69,10 +69,10 @@ INSTANTIATE_TEST_SUITE_P(Regulator, LimitHolds,
                          testing::Values(Case{100, 0.001}, Case{10'000, 0.001}, Case{100'000, 0.001},
                                          Case{10'000, 0.005}, Case{100'000, 0.005}, Case{10'000, 0.01},
                                          Case{100'000, 0.01}, Case{1'000'000, 0.01}, Case{100'000, 0.02},
-                                         Case{1'000'000, 0.02}, Case{1'000'000, 0.05},
-                                         Case{2'000'000, 0.10}, Case{1'000'000, 0.001}, Case{1'000'000, 0.005},
-                                         Case{7'000'000, 0.005}, Case{7'000'000, 0.01}, Case{7'000'000, 0.02},
-                                         Case{7'000'000, 0.05}, Case{7'000'000, 0.10}));
+                                         Case{1'000'000, 0.02}, Case{1'000'000, 0.05}, Case{2'000'000, 0.10},
+                                         Case{1'000'000, 0.001}, Case{1'000'000, 0.005}, Case{7'000'000, 0.005},
+                                         Case{7'000'000, 0.01}, Case{7'000'000, 0.02}, Case{7'000'000, 0.05},
+                                         Case{7'000'000, 0.10}));
 
 // The relay's own 20 us a second are all that is spent once the capture ended, and what was noticed late is 5 % of
 // the bucket.
@@ -97,8 +97,8 @@ TEST(Regulator, AStormAfterSilenceEndsTheCaptureBeforeItCostsMuch) {
   }
 }
 
-// What was measured on a node before the program ran does not have in it what the relay takes, and holds up, on processors
-// that are all the ranks'.
+// What was measured on a node before the program ran does not have in it what the relay takes, and holds up, on
+// processors that are all the ranks'.
 TEST(Regulator, AStormAfterSilenceIsBoundedWhereRecordingCostsMoreThanWasMeasured) {
   for (const double limit : {0.005, 0.01, 0.02}) {
     SimulatedProgram program;
@@ -188,8 +188,8 @@ TEST(Regulator, OpensUpAgainWhenCallsBecomeFewer) {
 TEST(Regulator, EndsTheCaptureWhereCountingAloneIsTooMuch) {
   const auto moments = simulate(steady(1'000'000), limit_of(0.001), kGrid, 60);
   EXPECT_EQ(moments.back().state, CaptureState::kOff);
-  const auto off = std::find_if(moments.begin(), moments.end(),
-                                [](const Moment& m) { return m.state == CaptureState::kOff; });
+  const auto off =
+      std::find_if(moments.begin(), moments.end(), [](const Moment& m) { return m.state == CaptureState::kOff; });
   EXPECT_LT(off->at_s, 2);
   EXPECT_LE(moments.back().cost_s, 0.001 * moments.back().program_cpu_s);
 }

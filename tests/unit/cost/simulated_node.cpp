@@ -5,8 +5,8 @@
 
 namespace lbf::cost {
 
-std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings settings,
-                             const WindowGrid& grid, Seconds duration_s, Seconds pace_s) {
+std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings settings, const WindowGrid& grid,
+                             Seconds duration_s, Seconds pace_s) {
   settings.depth_s = 2.0 * program.ranks;
   Regulator regulator(settings, grid);
   NodeUsage usage;
@@ -31,8 +31,7 @@ std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings 
       opened = !was_open && order.state == CaptureState::kOpen;
       grant = static_cast<double>(order.call_grant);
       count_grant = static_cast<double>(order.count_grant);
-      decide_ns =
-          std::min(now_ns + static_cast<Nanoseconds>(pace_s * 1e9), std::max(order.until_ns, now_ns + 1));
+      decide_ns = std::min(now_ns + static_cast<Nanoseconds>(pace_s * 1e9), std::max(order.until_ns, now_ns + 1));
     }
     const Seconds tick_s = seconds_from_ns(kTick_ns);
     const double calls = program.calls_per_s(at_s) * program.ranks * tick_s;

@@ -30,7 +30,7 @@ struct Moment {
 inline constexpr Nanoseconds kStart_ns = 1'795'000'000'123'456'789;
 
 // One moment per millisecond; the relay decides every `pace_s`, and when the last order said so.
-std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings settings,
-                             const WindowGrid& grid, Seconds duration_s, Seconds pace_s = 0.05);
+std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings settings, const WindowGrid& grid,
+                             Seconds duration_s, Seconds pace_s = 0.05);
 
 }  // namespace lbf::cost

@@ -21,7 +21,8 @@ TEST(DaemonConfig, TakesEveryKey) {
       "stream_timeout_s = 60\nstream_start_timeout_s = 0.5\ntrace_retention_days = 0\ntrace_store_limit_mb = "
       "100\n"
       "worker_threads = 3\nreplay_threads = 4\nmax_connections = 10\nrequest_memory_mb = 64\n"
-      "step_trace_limit_mb = 7\nstep_cpu_percent = 2.5\nreplay_memory_mb = 8\npicture_limit_s = 0.5\nreplay_when_idle = true\n",
+      "step_trace_limit_mb = 7\nstep_cpu_percent = 2.5\nreplay_memory_mb = 8\npicture_limit_s = 0.5\nreplay_when_idle "
+      "= true\n",
       "f");
   ASSERT_TRUE(config.ok()) << config.error().message;
   ASSERT_EQ(config->listen.size(), 3u);

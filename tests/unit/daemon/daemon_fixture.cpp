@@ -141,8 +141,7 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
                     {"elapsed_s", 0.5 + 0.1 * rank + batch},
                     {"calls", {{1, (batch + 1) * rounds, 0.001 * (batch + 1)}}},
                     {"capture_s", 0.001}};
-      if (static_cast<std::size_t>(rank) < more_stats.size())
-        stats.update(more_stats[static_cast<std::size_t>(rank)]);
+      if (static_cast<std::size_t>(rank) < more_stats.size()) stats.update(more_stats[static_cast<std::size_t>(rank)]);
       encoder.add_control(stats.dump());
       if (batch + 1 == batches) {
         for (const json& record : more_records) encoder.add_control(record.dump());
@@ -174,8 +173,7 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
       encoder.add_control(record.dump());
     }
     if (batch + 1 == batches) {
-      encoder.add_control(
-          json{{"type", "relay"}, {"node_index", node}, {"cpu_s", 0.01}, {"bytes_sent", 1}}.dump());
+      encoder.add_control(json{{"type", "relay"}, {"node_index", node}, {"cpu_s", 0.01}, {"bytes_sent", 1}}.dump());
     }
     out.push_back(encoder.finish(node, static_cast<std::uint64_t>(batch) + 1));
   }
@@ -199,11 +197,10 @@ void DaemonTest::start_munged() {
   std::ofstream(munge_dir + "/key", std::ios::binary) << seed;
   ::chmod((munge_dir + "/key").c_str(), 0600);
   const std::string socket = munge_dir + "/socket";
-  munged_ =
-      spawn({"/usr/sbin/munged", "--foreground", "--force", "--num-threads=2",
-             "--key-file=" + munge_dir + "/key", "--socket=" + socket, "--pid-file=" + munge_dir + "/pid",
-             "--log-file=" + munge_dir + "/log", "--seed-file=" + munge_dir + "/seed"},
-            munge_dir + "/out");
+  munged_ = spawn({"/usr/sbin/munged", "--foreground", "--force", "--num-threads=2", "--key-file=" + munge_dir + "/key",
+                   "--socket=" + socket, "--pid-file=" + munge_dir + "/pid", "--log-file=" + munge_dir + "/log",
+                   "--seed-file=" + munge_dir + "/seed"},
+                  munge_dir + "/out");
   ::setenv("LBF_MUNGE_SOCKET", socket.c_str(), 1);
   for (int i = 0; i < 200 && runs(munged_); ++i) {
     if (encode_munge_credential("x").ok()) return;
@@ -239,9 +236,8 @@ void DaemonTest::write_config(const std::string& more) {
       << "name = \"lan\"\n[[path]]\nlocality = \"remote\"\n"
          "table = [[0, 50.0], [1000, 150.0], [100000, 9000.0]]\n"
          "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0], [100000, 20.0]]\n";
-  std::ofstream(path("lbfd.toml")) << "listen = [\"unix:" << socket() << "\"]\nstate_dir = \""
-                                   << path("state") << "\"\nnetworks_dir = \"" << path("networks.d")
-                                   << "\"\noperators = [\"4242\"]\n"
+  std::ofstream(path("lbfd.toml")) << "listen = [\"unix:" << socket() << "\"]\nstate_dir = \"" << path("state")
+                                   << "\"\nnetworks_dir = \"" << path("networks.d") << "\"\noperators = [\"4242\"]\n"
                                    << more;
 }
 
@@ -300,8 +296,7 @@ void DaemonTest::limit_file_size(std::uint64_t bytes) {
   ASSERT_EQ(::prlimit(lbfd_, RLIMIT_FSIZE, &limit, nullptr), 0);
 }
 
-HttpResponse DaemonTest::request(const std::string& method, const std::string& target,
-                                 const std::string& body) {
+HttpResponse DaemonTest::request(const std::string& method, const std::string& target, const std::string& body) {
   auto response = client_->request(method, target, body);
   EXPECT_TRUE(response.ok()) << method << " " << target << ": " << (response ? "" : response.error().message);
   return response ? *response : HttpResponse{};
@@ -325,8 +320,7 @@ HttpResponse DaemonTest::request_as(uid_t uid, const std::string& method, const 
     std::string text = "0 no client";
     if (client) {
       const auto response = client->request(method, target, body);
-      text = response ? std::to_string(response->status) + " " + response->body
-                      : "0 " + response.error().message;
+      text = response ? std::to_string(response->status) + " " + response->body : "0 " + response.error().message;
     }
     (void)!::write(result[1], text.data(), text.size());
     ::_exit(0);
@@ -370,8 +364,7 @@ void DaemonTest::put(const RingProgram& program, std::uint32_t job, std::uint32_
   json_request("PUT", stream(job, node), program.description(node, job).dump());
 }
 
-void DaemonTest::post(std::uint32_t job, std::uint32_t node, std::uint64_t sequence,
-                      const std::string& batch) {
+void DaemonTest::post(std::uint32_t job, std::uint32_t node, std::uint64_t sequence, const std::string& batch) {
   const json answer = json_request("POST", stream(job, node) + "/batches/" + std::to_string(sequence), batch);
   EXPECT_EQ(answer["next_sequence"], sequence + 1);
 }

@@ -26,9 +26,9 @@ struct RingProgram {
   int killed_rank = -1;
   // Above 0: the capture ended with the last batch, so long before each rank's end, and nobody saw the rest.
   double unseen_s = 0;
-  nlohmann::json cost;                     // more keys of each node's `cost` record; null: there is none
-  bool all_send_first = false;             // relies on buffers: where no message is eager nobody gets further
-  std::vector<nlohmann::json> more_stats;  // keys for the stats of the ranks, by rank
+  nlohmann::json cost;                       // more keys of each node's `cost` record; null: there is none
+  bool all_send_first = false;               // relies on buffers: where no message is eager nobody gets further
+  std::vector<nlohmann::json> more_stats;    // keys for the stats of the ranks, by rank
   std::vector<nlohmann::json> more_records;  // of each node's last batch
 
   int ranks() const;
@@ -44,13 +44,13 @@ class DaemonTest : public testing::Test {
 
   void write_config(const std::string& more = "");
   void start(const std::vector<std::string>& more_arguments = {});  // waits until it answers
-  int start_and_wait_for_end();               // its wait status; -1: it answers, as after start()
+  int start_and_wait_for_end();                                     // its wait status; -1: it answers, as after start()
   int stop(int signal);                       // and the wait status, which must be that of an end by this signal
   void limit_file_size(std::uint64_t bytes);  // of every file that lbfd writes: a full disk
 
   HttpResponse request(const std::string& method, const std::string& target, const std::string& body = {});
-  nlohmann::json json_request(const std::string& method, const std::string& target,
-                              const std::string& body = {}, int expected_status = 200);
+  nlohmann::json json_request(const std::string& method, const std::string& target, const std::string& body = {},
+                              int expected_status = 200);
   // As another user: in a child process. REQUIRES: running as root.
   HttpResponse request_as(uid_t uid, const std::string& method, const std::string& target,
                           const std::string& body = {});

@@ -4,13 +4,13 @@
 
 #include <fstream>
 
-#include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/http/step_json.h"
+#include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/step_run.h"
 #include "predictor/daemon/steps/target_ranking.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/intake/batches.h"
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::deferral_test {
 namespace {
@@ -43,8 +43,8 @@ TEST(ReplayMemory, IsSharedAndGivenBack) {
 }
 
 std::shared_ptr<const engine::Network> network(const std::string& name) {
-  auto parsed = engine::Network::parse(
-      "name = \"" + name + "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0]]\n", name);
+  auto parsed =
+      engine::Network::parse("name = \"" + name + "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0]]\n", name);
   EXPECT_TRUE(parsed.ok());
   return std::make_shared<const engine::Network>(std::move(parsed).value());
 }
@@ -58,7 +58,8 @@ TEST(TargetRanking, SelfThenWhatTheUserAskedForThenTheNearest) {
   ran.placement = "block";
   const auto ranked = [&](const std::vector<std::string>& asked) {
     std::string out;
-    for (const engine::Target& target : daemon::ranked_targets(engine::default_targets(ran, {network("far"), network("wide")}), asked))
+    for (const engine::Target& target :
+         daemon::ranked_targets(engine::default_targets(ran, {network("far"), network("wide")}), asked))
       out += target.network->name() + std::to_string(target.nodes) + ' ';
     return out;
   };
@@ -94,8 +95,7 @@ class DeferralTest : public testing::Test {
     }
   }
   void end(daemon::StepTrace& trace) {
-    for (std::uint32_t node = 0; node < 2; ++node)
-      EXPECT_TRUE(trace.end_stream(node, {batches(), 0, "step_end"}).ok());
+    for (std::uint32_t node = 0; node < 2; ++node) EXPECT_TRUE(trace.end_stream(node, {batches(), 0, "step_end"}).ok());
   }
   static daemon::StepRun::Progress drain(daemon::StepRun& run) {
     daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
@@ -107,8 +107,8 @@ class DeferralTest : public testing::Test {
     return static_cast<std::size_t>(std::count_if(view.predictions.begin(), view.predictions.end(),
                                                   [](const auto& p) { return !p.why_deferred.empty(); }));
   }
-  // A step whose replays cost what `cost_s` says at the time: the fake clock moves by it at each look, so that each turn
-  // costs as much. The ring's 4 ranks have run 2.6 s together after their first batches, and 4 s more after each.
+  // A step whose replays cost what `cost_s` says at the time: the fake clock moves by it at each look, so that each
+  // turn costs as much. The ring's 4 ranks have run 2.6 s together after their first batches, and 4 s more after each.
   daemon::StepRunOptions limited(const double& cost_s) {
     daemon::StepRunOptions options;
     options.budget.cpu_percent = 100;

@@ -42,10 +42,9 @@ TEST_F(DiskWatchTest, SaysItOnceAndThenEveryMinute) {
   watch_.failed("step c/7/0/0", full_, start_);
   EXPECT_TRUE(watch_.is_full());
   const std::string first = said();
-  EXPECT_EQ(
-      first,
-      "error no room for traces: step c/7/0/0: cannot write /x: No space left on device; it is tried again "
-      "(writes refused: 1, in 0 s)\n");
+  EXPECT_EQ(first,
+            "error no room for traces: step c/7/0/0: cannot write /x: No space left on device; it is tried again "
+            "(writes refused: 1, in 0 s)\n");
   for (int i = 1; i < 60; ++i) watch_.failed("step c/8/0/0", full_, start_ + i * 1s);
   EXPECT_EQ(said(), "");
   watch_.failed("step c/8/0/0", full_, start_ + 60s);
@@ -76,8 +75,7 @@ TEST_F(DiskWatchTest, OtherFaultsAreSaidAsTheyCome) {
   const Error broken{ErrorCode::kIo, "cannot write /x: Input/output error"};
   watch_.failed("s", broken, start_);
   watch_.failed("s", broken, start_);
-  EXPECT_EQ(said(),
-            "error s: cannot write /x: Input/output error\nerror s: cannot write /x: Input/output error\n");
+  EXPECT_EQ(said(), "error s: cannot write /x: Input/output error\nerror s: cannot write /x: Input/output error\n");
   EXPECT_FALSE(watch_.is_full());
 }
 

@@ -9,8 +9,8 @@
 
 #include "event/wire.h"
 #include "predictor/engine/metric/predictor.h"
-#include "tests/unit/intake/batches.h"
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::test::http_flow_test {
 namespace {
@@ -101,8 +101,7 @@ TEST_F(HttpFlow, EveryBatchExactlyOnceAndInOrder) {
   EXPECT_EQ(above["next_sequence"], 3);
   EXPECT_EQ(json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"], 3);
   post(7, 0, 3, batches[2]);
-  const json early =
-      json_request("POST", stream(7, 0) + "/end", R"({"last_sequence":4,"lost_batches":0})", 409);
+  const json early = json_request("POST", stream(7, 0) + "/end", R"({"last_sequence":4,"lost_batches":0})", 409);
   EXPECT_EQ(early["next_sequence"], 4);
   post(7, 0, 4, batches[3]);
   end(7, 0, 4);
@@ -127,8 +126,8 @@ TEST_F(HttpFlow, BadBatchesAreRefusedAndNothingIsStored) {
   corrupt[corrupt.size() / 2] = static_cast<char>(corrupt[corrupt.size() / 2] ^ 1);
   std::string version = batches[0];
   version[8] = 9;
-  for (const std::string& bad : {corrupt, version, batches[0].substr(0, batches[0].size() - 1),
-                                 batches[0] + "x", std::string(), std::string("not a batch"), batches[1]}) {
+  for (const std::string& bad : {corrupt, version, batches[0].substr(0, batches[0].size() - 1), batches[0] + "x",
+                                 std::string(), std::string("not a batch"), batches[1]}) {
     const json answer = json_request("POST", stream(7, 0) + "/batches/1", bad, 400);
     EXPECT_EQ(answer["code"], "invalid_input");
     EXPECT_EQ(std::filesystem::file_size(path("state/traces/c/7.0.0/stream-0.lbfw")), 0u);
@@ -195,8 +194,7 @@ TEST_F(HttpFlow, LostBatchesMakeThePredictionPartial) {
   const auto batches = program.batches_of(0);
   put(program, 7, 0);
   post(7, 0, 1, batches[0]);
-  json_request("POST", stream(7, 0) + "/end",
-               R"({"last_sequence":4,"lost_batches":3,"reason":"spool_full"})");
+  json_request("POST", stream(7, 0) + "/end", R"({"last_sequence":4,"lost_batches":3,"reason":"spool_full"})");
   const json step = wait_until_final(7);
   EXPECT_EQ(step["state"], "partial");
   EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("n0 lost 3 batches"));
@@ -306,9 +304,7 @@ TEST_F(HttpFlow, ListsAndFilters) {
   wait_until_final(11);
   wait_until_final(12);
   put(program, 13, 0);  // under way
-  const auto count = [&](const std::string& query) {
-    return json_request("GET", "/v1/steps" + query)["steps"].size();
-  };
+  const auto count = [&](const std::string& query) { return json_request("GET", "/v1/steps" + query)["steps"].size(); };
   EXPECT_EQ(count(""), 3u);
   EXPECT_EQ(count("?job=12"), 1u);
   EXPECT_EQ(count("?job=12&step=1"), 0u);
@@ -409,11 +405,8 @@ TEST_F(HttpFlow, ListsLeaveOutWhatEachRankDid) {
     }
     const json full = json_request("GET", list + "&detail=1")["steps"][0];
     EXPECT_EQ(full["predictions"][0]["rank_finish_s"].size(), 2u);
-    EXPECT_EQ(
-        json_request("GET", key(static_cast<std::uint32_t>(job)))["predictions"][0]["rank_finish_s"].size(),
-        2u);
-    EXPECT_FALSE(
-        json_request("GET", list + "&detail=0")["steps"][0]["predictions"][0].contains("rank_finish_s"));
+    EXPECT_EQ(json_request("GET", key(static_cast<std::uint32_t>(job)))["predictions"][0]["rank_finish_s"].size(), 2u);
+    EXPECT_FALSE(json_request("GET", list + "&detail=0")["steps"][0]["predictions"][0].contains("rank_finish_s"));
   }
 }
 
@@ -532,7 +525,8 @@ TEST_F(HttpFlow, SilentStreamsComeBackAfterARestartToo) {
   stop(SIGKILL);
   start();
   for (const std::uint32_t node : {1U, 0U}) {
-    for (std::uint64_t sequence = node == 0 ? 3 : 2; sequence <= 4; ++sequence) post(7, node, sequence, batches[node][sequence - 1]);
+    for (std::uint64_t sequence = node == 0 ? 3 : 2; sequence <= 4; ++sequence)
+      post(7, node, sequence, batches[node][sequence - 1]);
     end(7, node, 4);
   }
   const json step = wait_for(7, [](const json& now) { return now["state"] == "complete"; });
@@ -558,8 +552,8 @@ TEST_F(HttpFlow, RanksOfAUserHaveALimit) {
   constexpr uid_t kOther = 65533;
   write_config("stream_start_timeout_s = 600\n");  // nothing is built of them
   start();
-  json description = {{"job", 1},   {"step", 0}, {"node_index", 0}, {"tasks", protocol::kMaxStepTasks}, {"uid", kOther},
-                      {"nodes", {"a", "b"}}};
+  json description = {{"job", 1},      {"step", 0},          {"node_index", 0}, {"tasks", protocol::kMaxStepTasks},
+                      {"uid", kOther}, {"nodes", {"a", "b"}}};
   int taken = 0;
   HttpResponse last;
   for (std::uint32_t job = 1; job <= 6; ++job) {
@@ -596,9 +590,7 @@ TEST_F(HttpFlow, DescriptionsMustFitTheRequest) {
   EXPECT_EQ(status("node_index", 1), 400);
   EXPECT_EQ(status("nodes", "n0"), 400);
   EXPECT_EQ(request("PUT", stream(7, 0), "{").status, 400);
-  EXPECT_EQ(
-      request("PUT", "/v1/steps/..%2f..%2fetc/7/0/0/streams/0", program.description(0, 7).dump()).status,
-      400);
+  EXPECT_EQ(request("PUT", "/v1/steps/..%2f..%2fetc/7/0/0/streams/0", program.description(0, 7).dump()).status, 400);
   EXPECT_EQ(request("PUT", "/v1/steps/c/7/0/0/streams/70000", program.description(0, 7).dump()).status, 400);
   EXPECT_EQ(status("restart", 0), 200);
 }

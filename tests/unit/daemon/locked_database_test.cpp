@@ -27,8 +27,7 @@ TEST_F(LockedDatabase, NothingIsLost) {
   };
   backup.exec("COMMIT");
   EXPECT_EQ(wait_until_final(7)["state"], "complete");
-  for (int tries = 0; rows() == 0 && tries < 100; ++tries)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int tries = 0; rows() == 0 && tries < 100; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_EQ(rows(), 1);
   ASSERT_EQ(stop(SIGTERM), 0);
   start();

@@ -40,8 +40,10 @@ class LongList : public DaemonTest {
   }
   std::string head_of(const std::string& target) {
     const std::string credential = *encode_munge_credential(munge_payload_of_request("GET", target, ""));
-    const std::string answer = raw_exchange("GET " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                                            "Authorization: Munge " + credential + "\r\n\r\n");
+    const std::string answer = raw_exchange("GET " + target +
+                                            " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                                            "Authorization: Munge " +
+                                            credential + "\r\n\r\n");
     return answer.substr(0, answer.find("\r\n\r\n"));
   }
 };
@@ -89,11 +91,11 @@ TEST_F(LongList, ItsConnectionIsGoodForTheNextRequest) {
   for (int i = 0; i < 3; ++i) {
     std::string body;
     std::size_t pieces = 0;
-    const auto answer = client->request("GET", "/v1/steps?limit=10000", {}, {}, HttpAuth::kMunge,
-                                        [&](std::string_view piece) {
-                                          body += piece;
-                                          ++pieces;
-                                        });
+    const auto answer =
+        client->request("GET", "/v1/steps?limit=10000", {}, {}, HttpAuth::kMunge, [&](std::string_view piece) {
+          body += piece;
+          ++pieces;
+        });
     ASSERT_TRUE(answer.ok()) << answer.error().message;
     EXPECT_EQ(answer->status, 200);
     EXPECT_EQ(answer->body, "");

@@ -52,8 +52,8 @@ TEST_F(ManySteps, AllAreWholeAndNoneIsLeftBehind) {
     const std::uint32_t job = 1 + i / 2;
     const std::uint32_t node = i % 2;
     relays.emplace_back([&, i, job, node] {
-      wrong[i] = deliver("unix:" + socket(), stream(job, node), program.description(node, job).dump(),
-                         batches[node], all_began);
+      wrong[i] = deliver("unix:" + socket(), stream(job, node), program.description(node, job).dump(), batches[node],
+                         all_began);
     });
   }
   // When the first step is over, all others have been replayed in part: they take turns.

@@ -1,7 +1,6 @@
 // Steps: programs that run again, what is expected of them, and deferred targets after the step, across restarts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <atomic>
@@ -13,8 +12,8 @@
 #include "predictor/daemon/http/step_json.h"
 #include "predictor/daemon/steps/steps.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/intake/batches.h"
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::outcome_test {
 namespace {
@@ -78,7 +77,8 @@ class OutcomeTest : public testing::Test {
     return view;
   }
   daemon::StepView finished(std::uint32_t job) {
-    daemon::StepView view = wait_for(job, [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; });
+    daemon::StepView view =
+        wait_for(job, [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; });
     EXPECT_EQ(view.record.state, db::StepState::kComplete) << view.record.why_partial;
     // The database has it a moment later.
     for (int i = 0; i < 2000; ++i) {
@@ -108,8 +108,8 @@ class OutcomeTest : public testing::Test {
 TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
   EXPECT_FALSE(run(1).expected_calls_per_s) << "it never ran";
   const daemon::StepView first = finished(1);
-  const auto four = std::find_if(first.predictions.begin(), first.predictions.end(),
-                                 [](const auto& p) { return p.nodes == 4; });
+  const auto four =
+      std::find_if(first.predictions.begin(), first.predictions.end(), [](const auto& p) { return p.nodes == 4; });
   ASSERT_NE(four, first.predictions.end());
 
   program_.ranks_of_node = {{0}, {1}, {2}, {3}};
@@ -125,8 +125,8 @@ TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
   EXPECT_EQ(found.all.outcomes, 3u) << "two for themselves, one of four nodes predicted from two";
   ASSERT_EQ(found.by_distance.size(), 2u);
   EXPECT_EQ(found.by_distance[1].name, "nodes");
-  EXPECT_NEAR(found.by_distance[1].errors.median_percent,
-              100 * (four->predicted_s / *second.record.measured_s - 1), 1e-9);
+  EXPECT_NEAR(found.by_distance[1].errors.median_percent, 100 * (four->predicted_s / *second.record.measured_s - 1),
+              1e-9);
   ASSERT_EQ(found.by_program.size(), 1u);
   EXPECT_EQ(found.by_program[0].name, "ring");
 
@@ -156,8 +156,8 @@ TEST_F(OutcomeTest, ARunWhoseCaptureEndedCorrectsWhatIsExpected) {
 // Recorded was a moment in which the program called more often than ever: the rate is that of all that was counted.
 TEST_F(OutcomeTest, ARunWhoseCaptureEndedCountsAllCallsUntilThen) {
   program_.unseen_s = 100;
-  program_.cost = {{"recorded_calls", 3000}, {"counted_calls", 17000}, {"recording_s", 0.05}, {"direct_s", 0.06},
-                   {"watched_s", 8.06},      {"program_cpu_s", 0}};
+  program_.cost = {{"recorded_calls", 3000}, {"counted_calls", 17000}, {"recording_s", 0.05},
+                   {"direct_s", 0.06},       {"watched_s", 8.06},      {"program_cpu_s", 0}};
   run(1);
   finished(1);
   const auto expected = run(2).expected_calls_per_s;
@@ -170,7 +170,8 @@ TEST_F(OutcomeTest, ARunWhoseCaptureEndedCountsAllCallsUntilThen) {
 TEST_F(OutcomeTest, ARunWhoseCaptureEndedHasItsRateInProcessorTime) {
   program_.unseen_s = 100;
   const Seconds all_ranks_s = 4 * 3.5 + 0.6;  // RingProgram
-  program_.cost = {{"recorded_calls", 3000}, {"counted_calls", 17000}, {"watched_s", 8.0}, {"program_cpu_s", 1.5 * all_ranks_s / 2}};
+  program_.cost = {
+      {"recorded_calls", 3000}, {"counted_calls", 17000}, {"watched_s", 8.0}, {"program_cpu_s", 1.5 * all_ranks_s / 2}};
   run(1);
   finished(1);
   const auto expected = run(2).expected_calls_per_s;
@@ -241,7 +242,8 @@ TEST_F(OutcomeTest, WhatRetentionTookIsGivenUp) {
   std::filesystem::remove_all(directory_.path() + "/traces/c/1.0.0");
   start();
   steps_->tick();
-  const daemon::StepView after = wait_for(1, [&](const daemon::StepView& v) { return v.predictions.back().deferred_for_good; });
+  const daemon::StepView after =
+      wait_for(1, [&](const daemon::StepView& v) { return v.predictions.back().deferred_for_good; });
   EXPECT_EQ(deferred(after), deferred(before));
   EXPECT_THAT(after.predictions.back().why_deferred, testing::HasSubstr("retention"));
   EXPECT_EQ(after.predictions.front().predicted_s, before.predictions.front().predicted_s);
@@ -253,7 +255,8 @@ TEST_F(OutcomeTest, AStepsTracesHaveALimit) {
   options_.step_trace_limit_bytes = first_batches;
   start();
   run(1);
-  const daemon::StepView view = wait_for(1, [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; });
+  const daemon::StepView view =
+      wait_for(1, [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; });
   EXPECT_EQ(view.record.state, db::StepState::kPartial);
   EXPECT_THAT(view.record.why_partial, testing::HasSubstr("step_trace_limit_mb"));
   EXPECT_LE(view.record.stored_bytes, first_batches);
@@ -280,9 +283,9 @@ TEST_F(OutcomeTest, NoUsersStepGetsMoreOfLbfdThanOthers) {
   run(1, {{"step_cpu_percent", 10000}, {"step_trace_limit_mb", 3}});
   const daemon::StepView view = finished(1);
   EXPECT_EQ(deferred(view), view.predictions.size() - 1);
-  EXPECT_THAT(view.record.notes, testing::IsSupersetOf(
-                                     {std::string("step_cpu_percent=10000: more than this lbfd allows; 10 % is used"),
-                                      std::string("step_trace_limit_mb=3: more than this lbfd allows; 2 MB is used")}));
+  EXPECT_THAT(view.record.notes,
+              testing::IsSupersetOf({std::string("step_cpu_percent=10000: more than this lbfd allows; 10 % is used"),
+                                     std::string("step_trace_limit_mb=3: more than this lbfd allows; 2 MB is used")}));
 }
 
 TEST_F(OutcomeTest, AUsersTraceLimitIsItsStepsOnly) {

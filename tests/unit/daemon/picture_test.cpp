@@ -68,7 +68,8 @@ TEST_F(PictureTest, OfARing) {
   EXPECT_EQ(picture["matrix_target"]["bytes_inside_nodes"], 2 * ran["bytes_inside_nodes"].get<std::uint64_t>());
   // The measured line ends where the events do (the program's own clock says more, in this made-up step).
   const double column_s = picture["column_s"];
-  EXPECT_NEAR(column_s * picture["measured"]["columns"].get<double>(), step["predictions"][one_node]["measured_at_progress_s"].get<double>(), 2 * column_s);
+  EXPECT_NEAR(column_s * picture["measured"]["columns"].get<double>(),
+              step["predictions"][one_node]["measured_at_progress_s"].get<double>(), 2 * column_s);
   EXPECT_NEAR(column_s * picture["predicted"]["columns"].get<double>(),
               step["predictions"][one_node]["predicted_s"].get<double>(), 2 * column_s);
   for (const char* kind : {"computing", "mpi", "blocked"}) {

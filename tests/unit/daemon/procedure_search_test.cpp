@@ -24,7 +24,8 @@ class ProcedureSearchTest : public testing::Test {
   }
   void tell(std::int32_t rank, const std::vector<daemon::ProcedureCandidate>& candidates, std::uint64_t own = 100) {
     if (candidates.empty()) search_.take_candidate(rank, 0, 0, own, {});
-    for (std::size_t i = 0; i < candidates.size(); ++i) search_.take_candidate(rank, i, candidates.size(), own, candidates[i]);
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      search_.take_candidate(rank, i, candidates.size(), own, candidates[i]);
   }
   // The path runs through rank 0 and 1 for so long.
   void path(Seconds zero_s, Seconds one_s) {

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "event/wire.h"
-#include "predictor/daemon/steps/sampled_times.h"
 #include "predictor/daemon/http/step_json.h"
+#include "predictor/daemon/steps/sampled_times.h"
 #include "predictor/daemon/steps/step_procedures.h"
 #include "predictor/daemon/steps/step_run.h"
 #include "tests/support/temporary_directory.h"
@@ -38,8 +38,8 @@ class ProceduresTest : public testing::Test {
   }
 
   static protocol::StepDescription description(std::uint32_t node) {
-    const json text = {{"job", 7}, {"step", 0}, {"node_index", node}, {"nodes", {"n0", "n1"}}, {"tasks", 2},
-                       {"task_ids", {node}}, {"cpus_on_node", 1}};
+    const json text = {{"job", 7},   {"step", 0},          {"node_index", node}, {"nodes", {"n0", "n1"}},
+                       {"tasks", 2}, {"task_ids", {node}}, {"cpus_on_node", 1}};
     return protocol::decode_step_description(text.dump()).value();
   }
   std::shared_ptr<daemon::StepTrace> make_trace(const std::string& name) {
@@ -53,7 +53,8 @@ class ProceduresTest : public testing::Test {
   class Rank_ {
    public:
     explicit Rank_(Rank rank) : rank_(rank) {
-      control({{"type", "process"}, {"rank", rank}, {"world_size", 2}, {"pid", 10 + rank}, {"library", "Open MPI v4.1.4"}});
+      control(
+          {{"type", "process"}, {"rank", rank}, {"world_size", 2}, {"pid", 10 + rank}, {"library", "Open MPI v4.1.4"}});
     }
     void control(const json& record) { encoder_.add_control(record.dump()); }
     void name(std::uint32_t id, const std::string& name) {
@@ -252,7 +253,8 @@ TEST_F(ProceduresTest, WithoutRoomTheyAreDeferredAndTakenUpFromTheStoredTrace) {
   EXPECT_THAT(view->record.notes, testing::Contains(testing::StartsWith("procedures are deferred: ")));
   EXPECT_EQ(named(*view, "F").calls, 5u) << "what was measured is known all the same";
   EXPECT_FALSE(named(*view, "F").receiver_s);
-  EXPECT_TRUE(daemon::step_json(*view, daemon::StepDetail::kFull)["procedures"]["procedures"][0]["receiver_s"].is_null());
+  EXPECT_TRUE(
+      daemon::step_json(*view, daemon::StepDetail::kFull)["procedures"]["procedures"][0]["receiver_s"].is_null());
   daemon::StepRun again(trace, *networks_, {});
   EXPECT_EQ(drain(again), daemon::StepRun::Progress::kFinished);
   expect_predicted(*again.view());
@@ -281,7 +283,8 @@ TEST_F(ProceduresTest, WhatIsNotMeasuredSaysWhy) {
   EXPECT_EQ(refused.note, "'memcpy' cannot be measured");
   EXPECT_FALSE(refused.receiver_s);
   EXPECT_EQ(named(*view, "G").state, "off");
-  EXPECT_THAT(named(*view, "G").note, testing::StartsWith("1 rank: it is called too often; what moving it would gain is not"));
+  EXPECT_THAT(named(*view, "G").note,
+              testing::StartsWith("1 rank: it is called too often; what moving it would gain is not"));
   EXPECT_NEAR(named(*view, "G").exclusive_s, 1.5, 1e-9) << "what was measured of it is known";
   for (const auto& predicted : {named(*view, "G").receiver_s, named(*view, "G").sender_s, named(*view, "G").zeroed_s,
                                 named(*view, "G").critical_path_s, named(*view, "G").stayed_receiver_s}) {
@@ -308,14 +311,21 @@ TEST_F(ProceduresTest, AStepWithoutProceduresSaysNothingOfThem) {
   EXPECT_TRUE(daemon::step_json(*run.view(), daemon::StepDetail::kFull)["procedures"].is_null());
 }
 
-// --lbf-procedures=auto: two ranks that would measure other procedures get one list; what is not on it any more is not predicted.
+// --lbf-procedures=auto: two ranks that would measure other procedures get one list; what is not on it any more is not
+// predicted.
 TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   auto trace = make_trace("auto");
   daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   const auto candidate = [](Rank_& rank, std::int32_t number, const json& names, std::uint64_t samples) {
-    rank.control({{"type", "procedure_candidate"}, {"rank", number}, {"number", 0}, {"of", 1}, {"samples", samples},
-                  {"own_samples", 100}, {"names", names}, {"call_ns", 38.5}});
+    rank.control({{"type", "procedure_candidate"},
+                  {"rank", number},
+                  {"number", 0},
+                  {"of", 1},
+                  {"samples", samples},
+                  {"own_samples", 100},
+                  {"names", names},
+                  {"call_ns", 38.5}});
   };
   first_half(zero, one, false);
   candidate(zero, 0, {"F", "caller_of_F"}, 80);
@@ -333,7 +343,11 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   EXPECT_THAT(list->names, testing::ElementsAre("F"));
   EXPECT_THAT(list->text, HasSubstr("F 80.0 %"));
   const auto given = [&](Rank_& rank, std::int32_t number, const protocol::ProcedureList& what) {
-    rank.control({{"type", "procedure_list"}, {"rank", number}, {"generation", what.generation}, {"names", what.names}, {"text", what.text}});
+    rank.control({{"type", "procedure_list"},
+                  {"rank", number},
+                  {"generation", what.generation},
+                  {"names", what.names},
+                  {"text", what.text}});
   };
   given(zero, 0, *list);
   given(one, 1, *list);
@@ -379,9 +393,15 @@ TEST_F(ProceduresTest, SamplesStandInForWhatIsNotMeasured) {
   auto trace = make_trace("sampled");
   daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
-  for (Rank_* const rank : {&zero, &one}) rank->remark("refused", "F", "'F' cannot be measured: it is shorter than 5 bytes");
+  for (Rank_* const rank : {&zero, &one})
+    rank->remark("refused", "F", "'F' cannot be measured: it is shorter than 5 bytes");
   const auto samples = [](Rank_& rank, std::int32_t number, std::uint64_t inclusive, std::uint64_t of) {
-    rank.control({{"type", "procedure_samples"}, {"rank", number}, {"name", "F"}, {"inclusive", inclusive}, {"exclusive", inclusive}, {"of", of}});
+    rank.control({{"type", "procedure_samples"},
+                  {"rank", number},
+                  {"name", "F"},
+                  {"inclusive", inclusive},
+                  {"exclusive", inclusive},
+                  {"of", of}});
   };
   samples(zero, 0, 20, 64);
   zero.event(EventKind::kCompute, 1.0);
@@ -413,8 +433,11 @@ TEST_F(ProceduresTest, SamplesStandInForWhatIsNotMeasured) {
 }
 
 TEST_F(ProceduresTest, TooFewSamplesAreRefused) {
-  for (const auto& [name, inclusive, of, why] : std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t, std::string>>{
-           {"few", 3, 1000, "too few samples"}, {"part", 300, 400, "was sampled in 40 % of its time"}, {"none", 0, 1000, "no sample was in it"}}) {
+  for (const auto& [name, inclusive, of, why] :
+       std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t, std::string>>{
+           {"few", 3, 1000, "too few samples"},
+           {"part", 300, 400, "was sampled in 40 % of its time"},
+           {"none", 0, 1000, "no sample was in it"}}) {
     auto trace = make_trace(name);
     daemon::StepRun run(trace, *networks_, {});
     Rank_ zero(0), one(1);
@@ -429,7 +452,12 @@ TEST_F(ProceduresTest, TooFewSamplesAreRefused) {
     zero.procedure(0.001, 0, 0.001, 0.001, 4096);
     zero.event(EventKind::kSend, name == "part" ? 1.599 : 3.999);
     one.event(EventKind::kRecv, 0.5);
-    zero.control({{"type", "procedure_samples"}, {"rank", 0}, {"name", "F"}, {"inclusive", inclusive}, {"exclusive", 0}, {"of", of}});
+    zero.control({{"type", "procedure_samples"},
+                  {"rank", 0},
+                  {"name", "F"},
+                  {"inclusive", inclusive},
+                  {"exclusive", 0},
+                  {"of", of}});
     for (Rank_* const rank : {&zero, &one}) {
       rank->ends();
       rank->append_to(*trace);
@@ -452,7 +480,12 @@ TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
   zero.control({{"type", "procedure"}, {"rank", 0}, {"id", 3}, {"name", "F"}, {"call_ns", 50.0}});
   one.name(0, "G");
   one.name(1, "H");
-  one.control({{"type", "procedure_remark"}, {"rank", 1}, {"kind", "off"}, {"name", "H"}, {"text", "too often"}, {"calls_per_s", 6e6}});
+  one.control({{"type", "procedure_remark"},
+               {"rank", 1},
+               {"kind", "off"},
+               {"name", "H"},
+               {"text", "too often"},
+               {"calls_per_s", 6e6}});
   first_half(zero, one, false);
   second_half(zero, one);
   for (Rank_* const rank : {&zero, &one}) {
@@ -460,7 +493,8 @@ TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
     rank->end(*trace);
   }
   EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
-  EXPECT_NEAR(named(*run.view(), "H").observed_cost.value_or(-1), 6e6 * 50e-9, 1e-12) << "as often as it was called when it was switched off";
+  EXPECT_NEAR(named(*run.view(), "H").observed_cost.value_or(-1), 6e6 * 50e-9, 1e-12)
+      << "as often as it was called when it was switched off";
   const db::ProcedureRecord& f = named(*run.view(), "F");
   EXPECT_EQ(f.predicted_from, "history");
   EXPECT_NEAR(f.predicted_cost.value_or(-1), 2e6 * 50e-9, 1e-12);
@@ -468,11 +502,12 @@ TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
   EXPECT_NEAR(f.observed_cost.value_or(-1), 5 / 4.0 * 50e-9, 1e-15);
   const db::ProcedureRecord& g = named(*run.view(), "G");
   EXPECT_EQ(g.predicted_from, "default");
-  EXPECT_NEAR(g.predicted_cost.value_or(-1), daemon::kDefaultProcedureCallsPerS * 50e-9, 1e-12) << "what a call costs, any rank says";
+  EXPECT_NEAR(g.predicted_cost.value_or(-1), daemon::kDefaultProcedureCallsPerS * 50e-9, 1e-12)
+      << "what a call costs, any rank says";
 }
 
-// 2 s of each rank's 8 were recorded, a quarter of that was the recording itself. What is predicted is of the whole run, without
-// it, as every other prediction of the step is; times and the path are of what was recorded.
+// 2 s of each rank's 8 were recorded, a quarter of that was the recording itself. What is predicted is of the whole
+// run, without it, as every other prediction of the step is; times and the path are of what was recorded.
 TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
   auto trace = make_trace("windows");
   daemon::StepRun run(trace, *networks_, {});
@@ -484,10 +519,24 @@ TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
     rank->procedure(1.0, 0, 0.5, 0.5, 1);
     rank->ends();
     if (rank == &zero) {
-      zero.control({{"type", "cost"}, {"node_index", 0}, {"limit_percent", 2.0}, {"predicted_percent", 0.5}, {"corrected_percent", 4},
-                    {"state", "open"}, {"program_cpu_s", 16.0}, {"direct_s", 1.0}, {"ideal_s", 1.0}, {"relay_cpu_s", 0.0},
-                    {"recorded_calls", 1000}, {"counted_calls", 3000}, {"disbelieved", 0}, {"windows", 2}, {"open_s", 2.0},
-                    {"regulated_s", 8.0}, {"pressed_s", 0.0}, {"recording_s", 1.0},
+      zero.control({{"type", "cost"},
+                    {"node_index", 0},
+                    {"limit_percent", 2.0},
+                    {"predicted_percent", 0.5},
+                    {"corrected_percent", 4},
+                    {"state", "open"},
+                    {"program_cpu_s", 16.0},
+                    {"direct_s", 1.0},
+                    {"ideal_s", 1.0},
+                    {"relay_cpu_s", 0.0},
+                    {"recorded_calls", 1000},
+                    {"counted_calls", 3000},
+                    {"disbelieved", 0},
+                    {"windows", 2},
+                    {"open_s", 2.0},
+                    {"regulated_s", 8.0},
+                    {"pressed_s", 0.0},
+                    {"recording_s", 1.0},
                     {"ranks", {{0, 0.5, 0.5, 500, 1500, 8.0}, {1, 0.5, 0.5, 500, 1500, 8.0}}}});
     }
     rank->append_to(*trace);
@@ -506,11 +555,12 @@ TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
   const db::ProcedureRecord& f = named(view, "F");
   EXPECT_NEAR(f.inclusive_s, 2, 1e-9) << "of both ranks, where it was recorded";
   EXPECT_NEAR(f.critical_path_s.value_or(-1), 1, 1e-6);
-  EXPECT_NEAR(f.zeroed_s.value_or(9), 1 + 6 * 0.25 / 0.75, 1e-6) << "of 1 s the program took 0.75 s, 0.25 s of it not in F";
+  EXPECT_NEAR(f.zeroed_s.value_or(9), 1 + 6 * 0.25 / 0.75, 1e-6)
+      << "of 1 s the program took 0.75 s, 0.25 s of it not in F";
 }
 
-// What is known of a procedure's cost: observed, when it was measured for half a second on each rank; before that what earlier
-// runs say; else nothing.
+// What is known of a procedure's cost: observed, when it was measured for half a second on each rank; before that what
+// earlier runs say; else nothing.
 TEST(StepProcedures, CostsAreKnownFromHistoryThenObserved) {
   daemon::StepProcedures procedures;
   procedures.expect({{"F", 2e6}});
@@ -546,12 +596,15 @@ TEST(SampledTimes, GiveNoMoreThanTheIntervalHas) {
   };
   const std::vector<std::uint64_t> measured{0, 1'000'000'000, 1'000'000'000, 7};
   const std::vector<std::uint64_t> also_sampled{1, 500'000'000, 500'000'000, 9};
-  const std::vector<Event> events{event(EventKind::kProcedure, 1, measured), event(EventKind::kProcedure, 1, also_sampled),
-                                  event(EventKind::kSend, 2), event(EventKind::kSend, 0), event(EventKind::kSend, 1)};
+  const std::vector<Event> events{event(EventKind::kProcedure, 1, measured),
+                                  event(EventKind::kProcedure, 1, also_sampled), event(EventKind::kSend, 2),
+                                  event(EventKind::kSend, 0), event(EventKind::kSend, 1)};
   EXPECT_EQ(times.put_into(2, events).data(), events.data()) << "a rank without samples";
   const std::span<const Event> out = times.put_into(3, events);
   ASSERT_EQ(out.size(), 9u);
-  const auto values = [&](std::size_t i) { return std::vector<std::uint64_t>(out[i].values.begin(), out[i].values.end()); };
+  const auto values = [&](std::size_t i) {
+    return std::vector<std::uint64_t>(out[i].values.begin(), out[i].values.end());
+  };
   const auto expect_times = [&](std::size_t i, std::uint64_t procedure, double inclusive_s, double exclusive_s) {
     ASSERT_EQ(out[i].values.size(), kProcedureValues);
     EXPECT_EQ(out[i].values[0], procedure);

@@ -29,8 +29,8 @@ class Recovery : public DaemonTest {
   // What must be equal with and without a crash.
   static json essence(const json& step) {
     json out;
-    for (const char* name : {"state", "why_partial", "events", "messages", "measured_s", "node_of_rank",
-                             "calls", "mpi_s", "bytes_stored", "notes", "predictions"}) {
+    for (const char* name : {"state", "why_partial", "events", "messages", "measured_s", "node_of_rank", "calls",
+                             "mpi_s", "bytes_stored", "notes", "predictions"}) {
       out[name] = step[name];
     }
     return out;
@@ -53,8 +53,7 @@ TEST_F(Recovery, KilledAfterEachAcknowledgementTheResultsAreThoseOfAnUndisturbed
     post(8, 0, sequence, first[sequence - 1]);
     stop(SIGKILL);
     start();
-    EXPECT_EQ(json_request("PUT", stream(8, 0), program.description(0, 8).dump())["next_sequence"],
-              sequence + 1);
+    EXPECT_EQ(json_request("PUT", stream(8, 0), program.description(0, 8).dump())["next_sequence"], sequence + 1);
     EXPECT_EQ(json_request("PUT", stream(8, 1), program.description(1, 8).dump())["next_sequence"], sequence);
     post(8, 1, sequence, second[sequence - 1]);
   }
@@ -137,8 +136,7 @@ TEST_F(Recovery, KilledInTheMiddleOfRequests) {
     ::waitpid(relay, nullptr, 0);
     start();
     const std::uint64_t next =
-        json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"]
-            .get<std::uint64_t>();
+        json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"].get<std::uint64_t>();
     EXPECT_GE(next, acknowledged + 1);
     EXPECT_LE(next, acknowledged + 2);
     acknowledged = next - 1;
@@ -293,8 +291,8 @@ TEST_F(FullDisk, KilledWhileItIsFullItGoesOnWhereItWas) {
   stop(SIGKILL);
   make_room();
   start();
-  const auto next = json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"]
-                        .get<std::uint64_t>();
+  const auto next =
+      json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"].get<std::uint64_t>();
   EXPECT_GE(next, 4u);
   for (std::uint64_t sequence = next; sequence <= 4; ++sequence) post(7, 0, sequence, batches[sequence - 1]);
   end(7, 0, 4);

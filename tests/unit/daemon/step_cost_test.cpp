@@ -15,11 +15,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 json record_of(const std::string& state) {
-  return {{"type", "cost"},        {"node_index", 1},     {"limit_percent", 2.0},   {"predicted_percent", 0.5},
-          {"corrected_percent", 4}, {"state", state},      {"program_cpu_s", 100.0}, {"direct_s", 1.0},
-          {"ideal_s", 0.5},        {"relay_cpu_s", 0.25}, {"recorded_calls", 1000}, {"counted_calls", 3000},
-          {"disbelieved", 0},      {"windows", 3},        {"open_s", 25.0},         {"regulated_s", 100.0},
-          {"pressed_s", 0.0},      {"ranks", {{0, 0.4, 0.2, 400, 1000, 50.0}, {1, 0.6, 0.3, 600, 2000, 50.0}}}};
+  return {{"type", "cost"},         {"node_index", 1},
+          {"limit_percent", 2.0},   {"predicted_percent", 0.5},
+          {"corrected_percent", 4}, {"state", state},
+          {"program_cpu_s", 100.0}, {"direct_s", 1.0},
+          {"ideal_s", 0.5},         {"relay_cpu_s", 0.25},
+          {"recorded_calls", 1000}, {"counted_calls", 3000},
+          {"disbelieved", 0},       {"windows", 3},
+          {"open_s", 25.0},         {"regulated_s", 100.0},
+          {"pressed_s", 0.0},       {"ranks", {{0, 0.4, 0.2, 400, 1000, 50.0}, {1, 0.6, 0.3, 600, 2000, 50.0}}}};
 }
 
 // As it comes from the wire: counts are unsigned then.
@@ -71,7 +75,8 @@ TEST(StepCost, WhatIsSpentOnceIsKnownOfAllNodesOrOfNone) {
 TEST(StepCost, WhatRelaysHoldUpIsInTheUpperBoundOnly) {
   json record = record_of("open");
   record["held_up_s"] = 0.125;
-  const db::CostRecord cost = daemon::cost_of_step({cost_of(record, 0), cost_of(record, 1), cost_of(record_of("open"), 2)}, 1, true);
+  const db::CostRecord cost =
+      daemon::cost_of_step({cost_of(record, 0), cost_of(record, 1), cost_of(record_of("open"), 2)}, 1, true);
   EXPECT_DOUBLE_EQ(cost.held_up_s, 0.25);
   EXPECT_DOUBLE_EQ(cost.nodes[1].held_up_s, 0.125);
   EXPECT_DOUBLE_EQ(cost.nodes[2].held_up_s, 0);
@@ -99,7 +104,8 @@ TEST(StepCost, ACaptureThatEndedSaysSo) {
   const db::CostRecord whole =
       daemon::cost_of_step({cost_of(record_of("off"), 0), cost_of(record_of("open"), 1)}, 0.005, true);
   EXPECT_DOUBLE_EQ(whole.seen_share, 0.005);
-  EXPECT_THAT(daemon::cost_notes(whole, 60), testing::Contains(HasSubstr("the capture ended after 0.3 s of 60 on 1 of 2 nodes")));
+  EXPECT_THAT(daemon::cost_notes(whole, 60),
+              testing::Contains(HasSubstr("the capture ended after 0.3 s of 60 on 1 of 2 nodes")));
 }
 
 TEST(StepCost, HostileRecordsGiveFiniteNumbers) {
@@ -110,9 +116,14 @@ TEST(StepCost, HostileRecordsGiveFiniteNumbers) {
   hostile["recorded_calls"] = -1;
   hostile["counted_calls"] = 18446744073709551615ULL;
   hostile["limit_percent"] = json::array();
-  hostile["ranks"] = {{-1, 0, 0, 0, 0, 0}, {9, 0, 0, 0, 0, 0}, {0, -1, 0, 0, 0, 0}, {0, 0}, "x",
+  hostile["ranks"] = {{-1, 0, 0, 0, 0, 0},
+                      {9, 0, 0, 0, 0, 0},
+                      {0, -1, 0, 0, 0, 0},
+                      {0, 0},
+                      "x",
                       {1, 1e308, 0, 18446744073709551615ULL, 0, 0}};
-  const db::CostRecord cost = daemon::cost_of_step({cost_of(hostile, 0)}, std::numeric_limits<double>::quiet_NaN(), true);
+  const db::CostRecord cost =
+      daemon::cost_of_step({cost_of(hostile, 0)}, std::numeric_limits<double>::quiet_NaN(), true);
   EXPECT_EQ(cost.state, "open");
   EXPECT_EQ(cost.program_cpu_s, 0);
   EXPECT_FALSE(cost.low_percent());

@@ -166,7 +166,8 @@ TEST(StepRows, ColumnsAreInTheOrderThatWasAskedForAndPredictionsLast) {
 }
 
 TEST(StepRows, OtherNamesAreRefused) {
-  for (const char* names : {"", "job,", "nothing", "job,job", "predictions.job", "predictions", "cost", "rank_finish_s"}) {
+  for (const char* names :
+       {"", "job,", "nothing", "job,job", "predictions.job", "predictions", "cost", "rank_finish_s"}) {
     const auto columns = daemon::parse_rows(names);
     ASSERT_FALSE(columns.ok()) << names;
     EXPECT_THAT(columns.error().message, HasSubstr("rows"));

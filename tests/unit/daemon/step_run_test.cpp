@@ -8,8 +8,8 @@
 
 #include "predictor/daemon/http/step_json.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/intake/batches.h"
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::step_run_test {
 namespace {
@@ -26,8 +26,8 @@ class StepRunTest : public testing::Test {
  protected:
   // Stores the program's batches in the order of `streams`, working in between, to the end.
   std::shared_ptr<const daemon::StepView> run(const test::RingProgram& program,
-                                      const std::vector<std::uint32_t>& streams, const std::string& name,
-                                      daemon::StepRunOptions options = {}) {
+                                              const std::vector<std::uint32_t>& streams, const std::string& name,
+                                              daemon::StepRunOptions options = {}) {
     const auto describe = [&](std::uint32_t node) {
       return protocol::decode_step_description(program.description(node, 7).dump()).value();
     };
@@ -126,18 +126,16 @@ TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
     return run(program, kInTurns, name, options);
   };
   const auto time_on = [](const daemon::StepView& view, std::uint32_t nodes) {
-    const auto found = std::find_if(
-        view.predictions.begin(), view.predictions.end(),
-        [&](const auto& prediction) { return prediction.nodes == nodes && prediction.network == "own"; });
+    const auto found = std::find_if(view.predictions.begin(), view.predictions.end(), [&](const auto& prediction) {
+      return prediction.nodes == nodes && prediction.network == "own";
+    });
     EXPECT_NE(found, view.predictions.end());
     return found == view.predictions.end() ? 0 : found->predicted_s;
   };
   // The run's nodes are on one switch, on two, or on none that is known. For 4 nodes Slurm would take the
   // leaf with 4.
-  const auto near =
-      with("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=m[0-3]\nSwitchName=t Switches=a,b\n", "near");
-  const auto far =
-      with("SwitchName=a Nodes=n0,m0\nSwitchName=b Nodes=n1,m1\nSwitchName=t Switches=a,b\n", "far");
+  const auto near = with("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=m[0-3]\nSwitchName=t Switches=a,b\n", "near");
+  const auto far = with("SwitchName=a Nodes=n0,m0\nSwitchName=b Nodes=n1,m1\nSwitchName=t Switches=a,b\n", "far");
   const auto none = with(nullptr, "none");
   const auto other = with("SwitchName=a Nodes=m[0-3]\n", "other");
   const auto small = with("SwitchName=a Nodes=n[0-1]\n", "small");
@@ -185,7 +183,8 @@ TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
     json.erase("tasks_per_node");
     return protocol::decode_step_description(json.dump()).value();
   };
-  auto trace = std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/mpirun", describe(0), 1)).value();
+  auto trace =
+      std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/mpirun", describe(0), 1)).value();
   auto catalog = daemon::NetworkCatalog::load(directory_.path(), "");
   ASSERT_TRUE(catalog.ok());
   daemon::StepRun step(trace, *catalog, {});
@@ -228,20 +227,17 @@ TEST_F(StepRunTest, APredictionIsComparedWithTheTimeThatASuspendedJobRan) {
 
 TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
   test::RingProgram program;
-  program.more_stats = {{{"abandoned_calls", 1}},
-                        {{"abandoned_calls", 0}, {"events_without_communicator", 2}}};
+  program.more_stats = {{{"abandoned_calls", 1}}, {{"abandoned_calls", 0}, {"events_without_communicator", 2}}};
   const auto view = run(program, kInTurns, "counts");
   EXPECT_THAT(view->record.notes, testing::Contains(testing::StartsWith("1 MPI call was left by longjmp")));
-  EXPECT_THAT(
-      view->record.notes,
-      testing::Contains(testing::StartsWith("2 events were on a communicator whose definition was lost")));
+  EXPECT_THAT(view->record.notes,
+              testing::Contains(testing::StartsWith("2 events were on a communicator whose definition was lost")));
   EXPECT_THAT(run(test::RingProgram(), kInTurns, "none")->record.notes,
               testing::Not(testing::Contains(testing::HasSubstr("longjmp"))));
 }
 
 TEST_F(StepRunTest, ALibraryWithoutRulesOfItsOwnIsNoted) {
-  const auto is_about_rules =
-      testing::StartsWith("the rules of \"FG-MPI 3\" for collectives are not known here");
+  const auto is_about_rules = testing::StartsWith("the rules of \"FG-MPI 3\" for collectives are not known here");
   test::RingProgram program;
   EXPECT_THAT(run(program, kInTurns, "known")->record.notes, testing::Not(testing::Contains(is_about_rules)));
   program.library = "FG-MPI 3";

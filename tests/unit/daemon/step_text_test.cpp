@@ -29,7 +29,8 @@ json without_the_obvious(const json& value) {
 }
 
 void expect_same(const daemon::StepView& step) {
-  for (const daemon::StepDetail detail : {daemon::StepDetail::kBrief, daemon::StepDetail::kSummary, daemon::StepDetail::kList}) {
+  for (const daemon::StepDetail detail :
+       {daemon::StepDetail::kBrief, daemon::StepDetail::kSummary, daemon::StepDetail::kList}) {
     std::string text;
     daemon::append_step_text(step, detail, text);
     json expected = json::parse(daemon::json_text(daemon::step_json(step, detail)));

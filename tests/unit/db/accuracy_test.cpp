@@ -83,14 +83,16 @@ TEST_F(AccuracyTest, MonthsAndWeeksAreThoseOfTheLocalCalendar) {
   std::map<std::string, std::vector<double>> weeks;
   const auto filled = database_->write([&](SQLite::Database& connection) {
     connection.exec("PRAGMA defer_foreign_keys = ON");
-    connection.exec("INSERT INTO program (program_row, identity, name, ranks, calls_per_rank_json, work_s) "
-                    "VALUES (1, 'gnu:1', 'app', 4, '[]', 1)");
-    SQLite::Statement step(connection,
-                           "INSERT INTO step (step_row, cluster, job, step, restart, user_name, uid, job_name, command, state, "
-                           "why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, events, messages, collectives, "
-                           "wire_bytes, stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, "
-                           "notes_json) VALUES (?1, 'c', ?1, 0, 0, 'u', 1, '', '', 'complete', '', '[]', 4, '[]', '', 0, 0, 0, 0, 0, "
-                           "0, 0, 0, 0, 0, 0, 0, '[]')");
+    connection.exec(
+        "INSERT INTO program (program_row, identity, name, ranks, calls_per_rank_json, work_s) "
+        "VALUES (1, 'gnu:1', 'app', 4, '[]', 1)");
+    SQLite::Statement step(
+        connection,
+        "INSERT INTO step (step_row, cluster, job, step, restart, user_name, uid, job_name, command, state, "
+        "why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, events, messages, collectives, "
+        "wire_bytes, stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, "
+        "notes_json) VALUES (?1, 'c', ?1, 0, 0, 'u', 1, '', '', 'complete', '', '[]', 4, '[]', '', 0, 0, 0, 0, 0, "
+        "0, 0, 0, 0, 0, 0, 0, '[]')");
     SQLite::Statement outcome(connection, "INSERT INTO outcome VALUES (?1, ?1, 1, 'self', 1, 1, ?2, ?3)");
     for (std::size_t i = 0; i < times.size(); ++i) {
       const double error = static_cast<double>(random() % 100) - 50;
@@ -112,7 +114,8 @@ TEST_F(AccuracyTest, MonthsAndWeeksAreThoseOfTheLocalCalendar) {
   const auto accuracy = AccuracyStore(*database_).accuracy({});
   ASSERT_TRUE(accuracy.ok()) << accuracy.error().message;
   EXPECT_EQ(accuracy->all.outcomes, times.size());
-  for (const auto& [found, expected] : {std::pair(&accuracy->by_month, &months), std::pair(&accuracy->by_week, &weeks)}) {
+  for (const auto& [found, expected] :
+       {std::pair(&accuracy->by_month, &months), std::pair(&accuracy->by_week, &weeks)}) {
     ASSERT_EQ(found->size(), expected->size());
     for (const NamedSummary& group : *found) {
       SCOPED_TRACE(group.name);

@@ -95,8 +95,7 @@ TEST_F(DatabaseTest, StepsOfTheFirstSchemaAreKept) {
 TEST_F(DatabaseTest, AFailedMigrationChangesNothing) {
   {
     SQLite::Database other(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-    other.exec(
-        "CREATE TABLE prediction (in_the_way TEXT)");  // the last table of 0001: the ones before are made
+    other.exec("CREATE TABLE prediction (in_the_way TEXT)");  // the last table of 0001: the ones before are made
   }
   const auto database = Database::open(path_);
   ASSERT_FALSE(database.ok());
@@ -164,12 +163,11 @@ TEST_F(DatabaseTest, AFailedWriteIsRolledBack) {
   });
   EXPECT_FALSE(failed.ok());
   int tables = -1;
-  ASSERT_TRUE(
-      (*database)
-          ->read([&](SQLite::Database& connection) {
-            tables = connection.execAndGet("SELECT count(*) FROM sqlite_schema WHERE name = 'half'").getInt();
-          })
-          .ok());
+  ASSERT_TRUE((*database)
+                  ->read([&](SQLite::Database& connection) {
+                    tables = connection.execAndGet("SELECT count(*) FROM sqlite_schema WHERE name = 'half'").getInt();
+                  })
+                  .ok());
   EXPECT_EQ(tables, 0);
 }
 

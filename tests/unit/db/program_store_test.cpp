@@ -46,8 +46,7 @@ TEST(SameInput, KeepsApartWhatDiffersInCallsBytesOrWork) {
   EXPECT_FALSE(with([](ProgramRun& r) { r.work_s = 4.9; }));
 }
 
-PredictionRecord on(std::uint32_t nodes, const std::string& placement, const std::string& network,
-                    double predicted_s) {
+PredictionRecord on(std::uint32_t nodes, const std::string& placement, const std::string& network, double predicted_s) {
   PredictionRecord out;
   out.nodes = nodes;
   out.cores_per_node = 2;
@@ -171,9 +170,11 @@ TEST_F(ProgramStoreTest, ARunWhoseCaptureEndedTellsHowOftenItCallsAndNothingElse
   put(step_of(1, 1000, 10), 2, 11, 8);
   EXPECT_NEAR(store.expected_calls_per_s(hint).value().value(), (25.0 + 100.0) / 2, 1e-9) << "corrected run by run";
   double process_s = 0;
-  ASSERT_TRUE(database_->read([&](SQLite::Database& connection) {
-    process_s = connection.execAndGet("SELECT sum(seen_process_s) FROM run").getDouble();
-  }).ok());
+  ASSERT_TRUE(database_
+                  ->read([&](SQLite::Database& connection) {
+                    process_s = connection.execAndGet("SELECT sum(seen_process_s) FROM run").getDouble();
+                  })
+                  .ok());
   EXPECT_EQ(process_s, 1.5);
 }
 
@@ -414,7 +415,8 @@ TEST_F(ProgramStoreTest, CallsOfProceduresAreExpectedFromTheLatestRunThatMeasure
   using Rates = std::map<std::string, double>;
   EXPECT_EQ(store.procedure_calls_per_s(hint).value(), (Rates{{"solve", 200}, {"pack", 5}}));
   hint.before_s = 2000;
-  EXPECT_EQ(store.procedure_calls_per_s(hint).value(), (Rates{{"solve", 100}, {"pack", 5}})) << "not from the run itself";
+  EXPECT_EQ(store.procedure_calls_per_s(hint).value(), (Rates{{"solve", 100}, {"pack", 5}}))
+      << "not from the run itself";
   EXPECT_EQ(store.procedure_calls_per_s({1000, 4, "gnu:aa", {}}).value().size(), 2u) << "by its build id, too";
   EXPECT_TRUE(store.procedure_calls_per_s({1001, 4, "", {"./app", "x"}}).value().empty()) << "another user";
   EXPECT_TRUE(store.procedure_calls_per_s({1000, 4, "", {"./app", "y"}}).value().empty());

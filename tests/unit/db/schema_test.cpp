@@ -96,11 +96,10 @@ TEST_F(SchemaTest, AnOldFileGivesNoRoomBackBeforeItIsRebuilt) {
   };
   const auto pages = [&] {
     std::int64_t count = 0;
-    EXPECT_TRUE((*database)
-                    ->read([&](SQLite::Database& connection) {
-                      count = connection.execAndGet("PRAGMA page_count").getInt64();
-                    })
-                    .ok());
+    EXPECT_TRUE(
+        (*database)
+            ->read([&](SQLite::Database& connection) { count = connection.execAndGet("PRAGMA page_count").getInt64(); })
+            .ok());
     return count;
   };
   grow_and_shrink();

@@ -235,8 +235,7 @@ TEST_F(StepStoreTest, SelectsArraysAndHeterogeneousJobs) {
     change(all.back());
     ASSERT_TRUE(steps.put(all.back(), {}).ok());
   };
-  add(10,
-      [](StepRecord& step) { step.array_job = 10, step.array_task = 2; });  // the last task keeps the number
+  add(10, [](StepRecord& step) { step.array_job = 10, step.array_task = 2; });  // the last task keeps the number
   add(11, [](StepRecord& step) { step.array_job = 10, step.array_task = 1; });
   add(12, [](StepRecord& step) { step.het_job = 12, step.het_offset = 0; });
   add(13, [](StepRecord& step) { step.het_job = 12, step.het_offset = 1; });
@@ -266,8 +265,7 @@ TEST_F(StepStoreTest, SelectsArraysAndHeterogeneousJobs) {
 
 TEST_F(StepStoreTest, PuttingAgainReplaces) {
   StepStore steps(*database_);
-  const auto first =
-      steps.put(step_of(7, 1000, 1, std::nullopt), {prediction_of("a", 1), prediction_of("b", 1)});
+  const auto first = steps.put(step_of(7, 1000, 1, std::nullopt), {prediction_of("a", 1), prediction_of("b", 1)});
   StepRecord done = step_of(7, 1000, 1, 9.0);
   done.calls.resize(1);
   const auto second = steps.put(done, {prediction_of("c", 1)});
@@ -320,8 +318,7 @@ TEST_F(StepStoreTest, Selects) {
 TEST_F(StepStoreTest, RemovingAStepRemovesWhatHangsOnIt) {
   StepStore steps(*database_);
   const auto row = steps.put(step_of(7, 1000, 1, 2.0), {prediction_of("a", 1)});
-  ASSERT_TRUE(
-      database_->write([](SQLite::Database& connection) { connection.exec("DELETE FROM step"); }).ok());
+  ASSERT_TRUE(database_->write([](SQLite::Database& connection) { connection.exec("DELETE FROM step"); }).ok());
   EXPECT_TRUE(PredictionStore(*database_).of_step(*row)->empty());
 }
 

@@ -342,38 +342,38 @@ TEST_P(TextTraceErrors, NamesLineAndReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, TextTraceErrors,
-    ::testing::Values(
-        Bad{"0 think 1\n", 3, "unknown event kind 'think'"}, Bad{"0\n", 3, "unknown event kind ''"},
-        Bad{"foo 0 compute 1\n", 3, "'foo' is neither a rank"}, Bad{"-1 compute 1\n", 3, "neither a rank"},
-        Bad{"3 compute 1\n", 3, "rank 3 is out of range: ranks go from 0 to 2"},
-        Bad{"99999999999999999999 compute 1\n", 3, "too large"},
-        Bad{"0x compute 1\n", 3, "not a whole number"}, Bad{"\n0 compute\n", 4, "process time ''"},
-        Bad{"0 compute -1\n", 3, "is not a time"}, Bad{"0 compute nan\n", 3, "is not a time"},
-        Bad{"0 compute inf\n", 3, "is not a time"}, Bad{"0 compute 1s\n", 3, "is not a time"},
-        Bad{"0 compute .\n", 3, "is not a time"}, Bad{"0 compute 1.2.3\n", 3, "is not a time"},
-        Bad{"0 compute 0x10\n", 3, "is not a time"}, Bad{"0 compute 1e10\n", 3, "more than 1e9"},
-        Bad{"0 compute 1e400\n", 3, "out of range"}, Bad{"0 compute 10000000000\n", 3, "more than 1e9"},
-        Bad{"0 compute 1 to=1\n", 3, "has no key 'to'"},
-        Bad{"0 compute 1 2\n", 3, "not of the form key=value"},
-        Bad{"0 send 1 to=1 tag=0 bytes=1 color=3\n", 3, "unknown key 'color'"},
-        Bad{"0 send 1 to=1 tag=0 bytes=1 req=3\n", 3, "has no key 'req'"},
-        Bad{"0 send 1 to=1 to=2 tag=0 bytes=1\n", 3, "given twice"},
-        Bad{"0 send 1 tag=0 bytes=1\n", 3, "needs the key 'to='"},
-        Bad{"0 send 1 to=1 bytes=1\n", 3, "needs the key 'tag='"},
-        Bad{"0 send 1 to=1 tag=0\n", 3, "needs the key 'bytes='"},
-        Bad{"0 send 1 to=3 tag=0 bytes=1\n", 3, "to=3 is out of range"},
-        Bad{"0 send 1 to=any tag=0 bytes=1\n", 3, "not a whole number"},
-        Bad{"0 send 1 to=1 tag=-1 bytes=1\n", 3, "not a whole number"},
-        Bad{"0 send 1 to=1 tag=2147483648 bytes=1\n", 3, "too large"},
-        Bad{"0 send 1 to=1 tag=0 bytes=-1\n", 3, "not a whole number"},
-        Bad{"0 send 1 to=1 tag=0 bytes=1125899906842625\n", 3, "too large"},
-        Bad{"0 send 1 to=1 tag=0 bytes=1 sync=2\n", 3, "sync must be 0 or 1"},
-        Bad{"0 oneSided 1 op=steal to=1 bytes=1\n", 3, "unknown op 'steal'"},
-        Bad{"0 oneSided 1 op=put bytes=1\n", 3, "needs the key 'to='"},
-        Bad{"0 oneSided 1 op=put to=3 bytes=1\n", 3, "to=3 is out of range"},
-        Bad{"0 oneSidedSync 1 to=1 comm=1\n", 3, "communicator 1 is not defined"},
-        Bad{"0 oneSidedSync 1 bytes=1\n", 3, "has no key 'bytes'"},
-        Bad{"0 send 1 to=1 tag=0 bytes=1 comm=1\n", 3, "communicator 1 is not defined"}));
+    ::testing::Values(Bad{"0 think 1\n", 3, "unknown event kind 'think'"}, Bad{"0\n", 3, "unknown event kind ''"},
+                      Bad{"foo 0 compute 1\n", 3, "'foo' is neither a rank"},
+                      Bad{"-1 compute 1\n", 3, "neither a rank"},
+                      Bad{"3 compute 1\n", 3, "rank 3 is out of range: ranks go from 0 to 2"},
+                      Bad{"99999999999999999999 compute 1\n", 3, "too large"},
+                      Bad{"0x compute 1\n", 3, "not a whole number"}, Bad{"\n0 compute\n", 4, "process time ''"},
+                      Bad{"0 compute -1\n", 3, "is not a time"}, Bad{"0 compute nan\n", 3, "is not a time"},
+                      Bad{"0 compute inf\n", 3, "is not a time"}, Bad{"0 compute 1s\n", 3, "is not a time"},
+                      Bad{"0 compute .\n", 3, "is not a time"}, Bad{"0 compute 1.2.3\n", 3, "is not a time"},
+                      Bad{"0 compute 0x10\n", 3, "is not a time"}, Bad{"0 compute 1e10\n", 3, "more than 1e9"},
+                      Bad{"0 compute 1e400\n", 3, "out of range"}, Bad{"0 compute 10000000000\n", 3, "more than 1e9"},
+                      Bad{"0 compute 1 to=1\n", 3, "has no key 'to'"},
+                      Bad{"0 compute 1 2\n", 3, "not of the form key=value"},
+                      Bad{"0 send 1 to=1 tag=0 bytes=1 color=3\n", 3, "unknown key 'color'"},
+                      Bad{"0 send 1 to=1 tag=0 bytes=1 req=3\n", 3, "has no key 'req'"},
+                      Bad{"0 send 1 to=1 to=2 tag=0 bytes=1\n", 3, "given twice"},
+                      Bad{"0 send 1 tag=0 bytes=1\n", 3, "needs the key 'to='"},
+                      Bad{"0 send 1 to=1 bytes=1\n", 3, "needs the key 'tag='"},
+                      Bad{"0 send 1 to=1 tag=0\n", 3, "needs the key 'bytes='"},
+                      Bad{"0 send 1 to=3 tag=0 bytes=1\n", 3, "to=3 is out of range"},
+                      Bad{"0 send 1 to=any tag=0 bytes=1\n", 3, "not a whole number"},
+                      Bad{"0 send 1 to=1 tag=-1 bytes=1\n", 3, "not a whole number"},
+                      Bad{"0 send 1 to=1 tag=2147483648 bytes=1\n", 3, "too large"},
+                      Bad{"0 send 1 to=1 tag=0 bytes=-1\n", 3, "not a whole number"},
+                      Bad{"0 send 1 to=1 tag=0 bytes=1125899906842625\n", 3, "too large"},
+                      Bad{"0 send 1 to=1 tag=0 bytes=1 sync=2\n", 3, "sync must be 0 or 1"},
+                      Bad{"0 oneSided 1 op=steal to=1 bytes=1\n", 3, "unknown op 'steal'"},
+                      Bad{"0 oneSided 1 op=put bytes=1\n", 3, "needs the key 'to='"},
+                      Bad{"0 oneSided 1 op=put to=3 bytes=1\n", 3, "to=3 is out of range"},
+                      Bad{"0 oneSidedSync 1 to=1 comm=1\n", 3, "communicator 1 is not defined"},
+                      Bad{"0 oneSidedSync 1 bytes=1\n", 3, "has no key 'bytes'"},
+                      Bad{"0 send 1 to=1 tag=0 bytes=1 comm=1\n", 3, "communicator 1 is not defined"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Requests, TextTraceErrors,
@@ -401,21 +401,20 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Others, TextTraceErrors,
-    ::testing::Values(
-        Bad{"0 coll 1\n", 3, "needs the key 'op='"}, Bad{"0 coll 1 op=gossip\n", 3, "unknown op"},
-        Bad{"0 coll 1 op=bcast root=3\n", 3, "root=3 is out of range"},
-        Bad{"comm 1 0,1\n0 coll 1 op=bcast root=2 comm=1\n", 4, "root=2 is out of range"},
-        Bad{"comm 1 0,1\n2 coll 1 op=bcast comm=1\n", 4, "rank 2 is not a member"},
-        Bad{"comm 1 0,1\ncomm 1 0,2\n", 4, "defined already"},
-        Bad{"comm 0 0,1\n", 3, "communicator 0 is the world"},
-        Bad{"comm 1 0,3\n", 3, "member 3 of communicator 1 is not a rank"}, Bad{"comm 1 0,0\n", 3, "twice"},
-        Bad{"comm 1\n", 3, "not a whole number"}, Bad{"comm 1 0, 1\n", 3, "separated by commas"},
-        Bad{"comm x 0,1\n", 3, "not a whole number"}, Bad{"0 blocked 1\n", 3, "needs the key 'off='"},
-        Bad{"0 blocked 1 off=-1\n", 3, "off '-1'"}, Bad{"0 enter 1 proc=\n", 3, "needs a name"},
-        Bad{"0 enter 1 proc=\xff\n", 3, "UTF-8"},
-        Bad{"0 exit 1\n0 compute 1\n", 4, "rank 0 has an event after its exit"},
-        Bad{"0 exit 1\n0 exit 1\n", 4, "after its exit"}, Bad{"ranks 3\n", 3, "second 'ranks'"},
-        Bad{"lbf-trace 1\n", 3, "second 'lbf-trace'"}));
+    ::testing::Values(Bad{"0 coll 1\n", 3, "needs the key 'op='"}, Bad{"0 coll 1 op=gossip\n", 3, "unknown op"},
+                      Bad{"0 coll 1 op=bcast root=3\n", 3, "root=3 is out of range"},
+                      Bad{"comm 1 0,1\n0 coll 1 op=bcast root=2 comm=1\n", 4, "root=2 is out of range"},
+                      Bad{"comm 1 0,1\n2 coll 1 op=bcast comm=1\n", 4, "rank 2 is not a member"},
+                      Bad{"comm 1 0,1\ncomm 1 0,2\n", 4, "defined already"},
+                      Bad{"comm 0 0,1\n", 3, "communicator 0 is the world"},
+                      Bad{"comm 1 0,3\n", 3, "member 3 of communicator 1 is not a rank"},
+                      Bad{"comm 1 0,0\n", 3, "twice"}, Bad{"comm 1\n", 3, "not a whole number"},
+                      Bad{"comm 1 0, 1\n", 3, "separated by commas"}, Bad{"comm x 0,1\n", 3, "not a whole number"},
+                      Bad{"0 blocked 1\n", 3, "needs the key 'off='"}, Bad{"0 blocked 1 off=-1\n", 3, "off '-1'"},
+                      Bad{"0 enter 1 proc=\n", 3, "needs a name"}, Bad{"0 enter 1 proc=\xff\n", 3, "UTF-8"},
+                      Bad{"0 exit 1\n0 compute 1\n", 4, "rank 0 has an event after its exit"},
+                      Bad{"0 exit 1\n0 exit 1\n", 4, "after its exit"}, Bad{"ranks 3\n", 3, "second 'ranks'"},
+                      Bad{"lbf-trace 1\n", 3, "second 'lbf-trace'"}));
 
 TEST(TextTraceHeader, IsNeeded) {
   const std::vector<std::pair<std::string, const char*>> cases = {
@@ -473,8 +472,7 @@ TEST(TextTraceWriter, ABlockingReceiveIsTwoLines) {
   recv.bytes = 16;
   recv.process_s = 0.5;
   ASSERT_TRUE(writer.add(1, recv).ok());
-  EXPECT_EQ(out.str(),
-            "lbf-trace 1\nranks 4\n1 startRecv 0.5 from=any tag=5\n1 endRecv 0 from=3 tag=5 bytes=16\n");
+  EXPECT_EQ(out.str(), "lbf-trace 1\nranks 4\n1 startRecv 0.5 from=any tag=5\n1 endRecv 0 from=3 tag=5 bytes=16\n");
 }
 
 TEST(TextTrace, ProcedureLinesReadAndWrite) {
@@ -517,12 +515,11 @@ TEST(TextTraceWriter, RefusesWhatVersion1CannotSay) {
   std::ostringstream out;
   TextTraceWriter writer(out, 4);
   const std::string header = out.str();
-  for (const EventKind kind : {EventKind::kProbe, EventKind::kIcollective, EventKind::kUnmodelled,
-                               EventKind::kCancel, EventKind::kRequestFree, EventKind::kGap}) {
+  for (const EventKind kind : {EventKind::kProbe, EventKind::kIcollective, EventKind::kUnmodelled, EventKind::kCancel,
+                               EventKind::kRequestFree, EventKind::kGap}) {
     EXPECT_FALSE(writer.add(0, event_of(kind)).ok()) << static_cast<int>(kind);
   }
-  for (const CollectiveOp op :
-       {CollectiveOp::kExscan, CollectiveOp::kGatherv, CollectiveOp::kNeighborAlltoall}) {
+  for (const CollectiveOp op : {CollectiveOp::kExscan, CollectiveOp::kGatherv, CollectiveOp::kNeighborAlltoall}) {
     Event event = event_of(EventKind::kCollective);
     set_op(event, op);
     EXPECT_FALSE(writer.add(0, event).ok());

@@ -52,13 +52,13 @@ TEST(WireHeader, LengthsBeyondTheLimitsAreRefusedBeforeAnythingElse) {
     std::uint32_t value;
     const char* message;
   };
-  for (const Case& bad : {Case{wire::kRawBytesAt, (16u << 20) + 1, "more than the limit"},
-                          Case{wire::kRawBytesAt, 0xFFFFFFFFu, "more than the limit"},
-                          Case{wire::kCompressedBytesAt, 16u << 20, "more than the limit"},
-                          Case{wire::kCompressedBytesAt, 0xFFFFFFFFu, "more than the limit"},
-                          Case{wire::kCompressedBytesAt, 1u << 20, "cut short"},
-                          Case{wire::kEventsAt, 0xFFFFFFFFu, "more events than bytes"},
-                          Case{wire::kReserved2At, 1, "reserved"}}) {
+  for (const Case& bad :
+       {Case{wire::kRawBytesAt, (16u << 20) + 1, "more than the limit"},
+        Case{wire::kRawBytesAt, 0xFFFFFFFFu, "more than the limit"},
+        Case{wire::kCompressedBytesAt, 16u << 20, "more than the limit"},
+        Case{wire::kCompressedBytesAt, 0xFFFFFFFFu, "more than the limit"},
+        Case{wire::kCompressedBytesAt, 1u << 20, "cut short"},
+        Case{wire::kEventsAt, 0xFFFFFFFFu, "more events than bytes"}, Case{wire::kReserved2At, 1, "reserved"}}) {
     std::string batch = encode(golden_items());
     wire::store_u32(batch.data() + bad.at, bad.value);
     wire_samples::seal_header(batch);
@@ -104,8 +104,8 @@ TEST(WireDamage, EveryFlippedBitIsAnError) {
 TEST(WireDamage, EveryTruncatedPayloadWithARightChecksumIsAnError) {
   const std::string raw = wire_samples::payload_of(encode(golden_items()));
   for (std::size_t length = 1; length < raw.size(); ++length) {  // without anything it is an empty batch
-    const std::string batch = batch_around(
-        raw.substr(0, length), static_cast<std::uint32_t>(std::min(length, golden_items().size() - 2)));
+    const std::string batch =
+        batch_around(raw.substr(0, length), static_cast<std::uint32_t>(std::min(length, golden_items().size() - 2)));
     EXPECT_FALSE(decode(bytes_of(batch)).header.ok()) << length;
   }
 }
@@ -145,9 +145,9 @@ TEST(WireHostile, AProcedureWithWrongNumbers) {
 
 // `op` is bounded by the kind: 7 is an alltoall, but no one-sided operation; 3 no direction of MPI-IO.
 TEST(WireHostile, AnOperationThatTheKindDoesNotHave) {
-  for (const auto& [kind, op] : {std::pair{EventKind::kOneSided, kOneSidedOpCount},
-                                 std::pair{EventKind::kIo, kIoDirectionCount},
-                                 std::pair{EventKind::kCollective, kCollectiveOpCount}}) {
+  for (const auto& [kind, op] :
+       {std::pair{EventKind::kOneSided, kOneSidedOpCount}, std::pair{EventKind::kIo, kIoDirectionCount},
+        std::pair{EventKind::kCollective, kCollectiveOpCount}}) {
     Item bad;
     bad.event.kind = kind;
     bad.event.peer = 0;
@@ -165,8 +165,8 @@ std::string varint(std::uint64_t value) {
 }
 
 std::string section(std::uint64_t rank, const std::string& control, const std::string& data) {
-  return std::string(1, wire::kSectionBlock) + varint(rank) + varint(control.size()) + varint(data.size()) +
-         control + data;
+  return std::string(1, wire::kSectionBlock) + varint(rank) + varint(control.size()) + varint(data.size()) + control +
+         data;
 }
 
 // One event with a definition and no times.
@@ -208,28 +208,21 @@ TEST(WireHostile, IsRefusedWithAReason) {
       {"call time cut short", section(0, bytes({3 | 2 << 3}), "abcd"), 1, "times are cut short"},
       {"nothing to repeat", section(0, bytes({0}), ""), 1, "no shape is known to follow"},
       {"shape that is not there", section(0, bytes({explicit_shape}), bytes({2})), 1, "not there"},
-      {"shape number 2^63", section(0, bytes({explicit_shape}), varint(std::uint64_t{1} << 63)), 1,
-       "not there"},
+      {"shape number 2^63", section(0, bytes({explicit_shape}), varint(std::uint64_t{1} << 63)), 1, "not there"},
       {"no shape number", section(0, bytes({explicit_shape}), ""), 1, "cut short"},
       {"no definition", one_event(""), 1, "cut short"},
       {"no fields", one_event(bytes({0, 0})), 1, "cut short"},
       {"kind", one_event(bytes({kEventKindCount, 0, 0})), 1, "kind is not one"},
-      {"op", one_event(bytes({8, 0, wire::kHasOp, kCollectiveOpCount})), 1,
-       "operation is not one"},
+      {"op", one_event(bytes({8, 0, wire::kHasOp, kCollectiveOpCount})), 1, "operation is not one"},
       {"function", one_event(bytes({0, 0, wire::kHasFunction}) + varint(65536)), 1, "too large"},
-      {"peer is no rank", one_event(bytes({1, 0, wire::kHasPeer}) + varint(wire::zigzag(16))), 1,
-       "peer is not"},
+      {"peer is no rank", one_event(bytes({1, 0, wire::kHasPeer}) + varint(wire::zigzag(16))), 1, "peer is not"},
       {"peer below any", one_event(bytes({1, 0, wire::kHasPeer}) + varint(3)), 1, "peer is not"},  // -2
-      {"peer 2^40", one_event(bytes({1, 0, wire::kHasPeer}) + varint(std::uint64_t{1} << 40)), 1,
-       "too large"},
+      {"peer 2^40", one_event(bytes({1, 0, wire::kHasPeer}) + varint(std::uint64_t{1} << 40)), 1, "too large"},
       {"tag 2^40", one_event(bytes({1, 0, wire::kHasTag}) + varint(std::uint64_t{1} << 40)), 1, "too large"},
-      {"comm 2^32", one_event(bytes({1, 0, wire::kHasComm}) + varint(std::uint64_t{1} << 32)), 1,
-       "too large"},
-      {"comm undefined", one_event(bytes({1, 0, wire::kHasComm, 3})), 1,
-       "communicator 3 of rank 0 is not defined"},
+      {"comm 2^32", one_event(bytes({1, 0, wire::kHasComm}) + varint(std::uint64_t{1} << 32)), 1, "too large"},
+      {"comm undefined", one_event(bytes({1, 0, wire::kHasComm, 3})), 1, "communicator 3 of rank 0 is not defined"},
       {"bytes cut", one_event(bytes({1, 0, wire::kHasBytes, 0x80})), 1, "cut short"},
-      {"values beyond the end", one_event(bytes({8, 0, wire::kHasValues}) + varint(1u << 28)), 1,
-       "too many values"},
+      {"values beyond the end", one_event(bytes({8, 0, wire::kHasValues}) + varint(1u << 28)), 1, "too many values"},
       {"values near 2^64", one_event(bytes({8, 0, wire::kHasValues}) + varint(~std::uint64_t{0})), 1,
        "too many values"},
       {"no values", one_event(bytes({8, 0, wire::kHasValues, 0})), 1, "too many values"},
@@ -237,26 +230,20 @@ TEST(WireHostile, IsRefusedWithAReason) {
       {"wait for 2^64 - 1", one_event(bytes({wait, 0, wire::kHasValues}) + varint(~std::uint64_t{0})), 1,
        "too many values"},
       {"values cut", one_event(bytes({8, 0, wire::kHasValues, 2, 1, 0x80})), 1, "cut short"},
-      {"communicator without members", one_event(bytes({create, 0, wire::kHasComm, 1})), 1,
-       "without members"},
+      {"communicator without members", one_event(bytes({create, 0, wire::kHasComm, 1})), 1, "without members"},
       {"communicator 0", one_event(bytes({create, 0, wire::kHasValues, 3, 0, 0, 0})), 1, "MPI_COMM_WORLD"},
-      {"member is no rank",
-       one_event(bytes({create, 0, wire::kHasComm | wire::kHasValues, 1, 4, 0, 0, 0, 32})), 1,
+      {"member is no rank", one_event(bytes({create, 0, wire::kHasComm | wire::kHasValues, 1, 4, 0, 0, 0, 32})), 1,
        "a member is not a rank"},
-      {"member twice", one_event(bytes({create, 0, wire::kHasComm | wire::kHasValues, 1, 4, 0, 0, 0, 0})), 1,
-       "twice"},
-      {"request of an event without",
-       section(0, bytes({explicit_shape | explicit_request}), bytes({0, 0, 0, 0, 2})), 1,
+      {"member twice", one_event(bytes({create, 0, wire::kHasComm | wire::kHasValues, 1, 4, 0, 0, 0, 0})), 1, "twice"},
+      {"request of an event without", section(0, bytes({explicit_shape | explicit_request}), bytes({0, 0, 0, 0, 2})), 1,
        "request where none"},
-      {"request cut",
-       section(0, bytes({explicit_shape | explicit_request}), bytes({0, 2, kFlagHasRequest, 0, 0x80})), 1,
-       "request where none"},
+      {"request cut", section(0, bytes({explicit_shape | explicit_request}), bytes({0, 2, kFlagHasRequest, 0, 0x80})),
+       1, "request where none"},
       {"off cut", one_event(bytes({10, 0, 0})), 1, "off the processor"},
-      {"off too large", one_event(bytes({10, 0, 0}) + varint(std::uint64_t{1} << 60)), 1,
-       "off the processor"},
+      {"off too large", one_event(bytes({10, 0, 0}) + varint(std::uint64_t{1} << 60)), 1, "off the processor"},
       {"left over", section(0, bytes({explicit_shape}), bytes({0, 0, 0, 0, 7})), 1, "left over"},
-      {"used once, then repeated",
-       section(0, bytes({explicit_shape, explicit_shape}), bytes({1, 0, 0, 0, 2})), 2, "not there"},
+      {"used once, then repeated", section(0, bytes({explicit_shape, explicit_shape}), bytes({1, 0, 0, 0, 2})), 2,
+       "not there"},
       {"control beyond the end", bytes({2, 100}) + "{}", 0, "longer than it may be"},
       {"control of 2^40 bytes", bytes({2}) + varint(std::uint64_t{1} << 40), 0, "longer than it may be"},
       {"more events than said", one_event(bytes({0, 0, 0})) + one_event(bytes({0, 0, 0})), 1, "has 2 events"},

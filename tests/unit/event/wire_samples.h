@@ -158,8 +158,7 @@ inline void add_all(BatchEncoder& encoder, const std::vector<Item>& items) {
   }
 }
 
-inline std::string encode(const std::vector<Item>& items, std::uint32_t stream = 3,
-                          std::uint64_t sequence = 12) {
+inline std::string encode(const std::vector<Item>& items, std::uint32_t stream = 3, std::uint64_t sequence = 12) {
   BatchEncoder encoder;
   add_all(encoder, items);
   return encoder.finish(stream, sequence);
@@ -177,8 +176,8 @@ inline void seal_header(std::string& batch) {
 // A batch with right lengths and checksums around any payload.
 inline std::string batch_around(const std::string& raw, std::uint32_t events) {
   std::string batch(kBatchHeaderBytes + ZSTD_compressBound(raw.size()), '\0');
-  const std::size_t size = ZSTD_compress(batch.data() + kBatchHeaderBytes, batch.size() - kBatchHeaderBytes,
-                                         raw.data(), raw.size(), 1);
+  const std::size_t size =
+      ZSTD_compress(batch.data() + kBatchHeaderBytes, batch.size() - kBatchHeaderBytes, raw.data(), raw.size(), 1);
   batch.resize(kBatchHeaderBytes + size);
   std::memcpy(batch.data(), wire::kMagic, sizeof wire::kMagic);
   wire::store_u16(batch.data() + wire::kVersionAt, kWireVersion);
@@ -192,10 +191,9 @@ inline std::string batch_around(const std::string& raw, std::uint32_t events) {
 }
 
 inline std::string payload_of(const std::string& batch) {
-  std::string raw(wire::load_u32(reinterpret_cast<const unsigned char*>(batch.data()) + wire::kRawBytesAt),
-                  '\0');
-  const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), batch.data() + kBatchHeaderBytes,
-                                           batch.size() - kBatchHeaderBytes);
+  std::string raw(wire::load_u32(reinterpret_cast<const unsigned char*>(batch.data()) + wire::kRawBytesAt), '\0');
+  const std::size_t size =
+      ZSTD_decompress(raw.data(), raw.size(), batch.data() + kBatchHeaderBytes, batch.size() - kBatchHeaderBytes);
   raw.resize(ZSTD_isError(size) != 0 ? 0 : size);
   return raw;
 }

@@ -100,8 +100,11 @@ TEST(Wire, LaterKindsKeepTheirBytes) {
   EXPECT_EQ(one_sided_op(decoded.items[2].event), OneSidedOp::kLock);
   EXPECT_TRUE(encode(decoded.items) == batch);
   std::string hex;
-  for (const char c : wire_samples::payload_of(batch)) hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4], hex += "0123456789abcdef"[c & 15];
-  EXPECT_EQ(hex, "0101042f40d25250000f009001049a0199010201e803d007001608540001802080a0d9e61de803d00700160016060001102700170010010100010c600065cd1d0018004202808040");
+  for (const char c : wire_samples::payload_of(batch))
+    hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4], hex += "0123456789abcdef"[c & 15];
+  EXPECT_EQ(hex,
+            "0101042f40d25250000f009001049a0199010201e803d007001608540001802080a0d9e61de803d007001600160600011027001700"
+            "10010100010c600065cd1d0018004202808040");
 }
 
 std::vector<Item> procedure_items() {
@@ -128,7 +131,9 @@ TEST(Wire, ProcedureTimesKeepTheirBytes) {
     hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
     hex += "0123456789abcdef"[c & 15];
   }
-  EXPECT_EQ(hex, "01010633404340034043001c00800404bc96b102ff887aeffdb60140420f000c008001040240420f001c00800404bc96b102ff887ab18db70140420f03");
+  EXPECT_EQ(hex,
+            "01010633404340034043001c00800404bc96b102ff887aeffdb60140420f000c008001040240420f001c00800404bc96b102ff887a"
+            "b18db70140420f03");
 }
 
 TEST(Wire, AnEmptyBatch) {
@@ -159,8 +164,7 @@ TEST(Wire, RanksMayComeInterleaved) {
   std::vector<Item> items;
   for (std::uint32_t i = 0; i < 100; ++i) {
     for (Rank rank = 0; rank < 5; ++rank) {
-      Item& made =
-          items.emplace_back(item(rank, i % 3 == 0 ? EventKind::kIsend : EventKind::kCompute, 1e-6 * i));
+      Item& made = items.emplace_back(item(rank, i % 3 == 0 ? EventKind::kIsend : EventKind::kCompute, 1e-6 * i));
       if (made.event.kind == EventKind::kIsend) {
         made.event.flags = kFlagHasRequest;
         made.event.peer = static_cast<Rank>(i % 5);
@@ -181,8 +185,7 @@ TEST(Wire, RegularEventsAreSmall) {
   std::normal_distribution<double> jitter(1, 0.2);
   for (std::uint32_t i = 0; i < 10000; ++i) {
     for (std::uint32_t neighbour = 0; neighbour < 4; ++neighbour) {
-      Item& made =
-          items.emplace_back(item(0, EventKind::kIsend, 3e-7 * jitter(random), 2e-6 * jitter(random)));
+      Item& made = items.emplace_back(item(0, EventKind::kIsend, 3e-7 * jitter(random), 2e-6 * jitter(random)));
       made.event.flags = kFlagHasRequest | kFlagCallBegin;
       made.event.peer = static_cast<Rank>(neighbour);
       made.event.bytes = 8192;
@@ -196,7 +199,8 @@ TEST(Wire, RegularEventsAreSmall) {
 
 TEST(Wire, TimesAreTheSameNanoseconds) {
   std::vector<Item> items;
-  for (const Nanoseconds ns : {Nanoseconds{1}, Nanoseconds{333}, Nanoseconds{300'000'000}, (Nanoseconds{1} << 55) + 1}) {
+  for (const Nanoseconds ns :
+       {Nanoseconds{1}, Nanoseconds{333}, Nanoseconds{300'000'000}, (Nanoseconds{1} << 55) + 1}) {
     Item& made = items.emplace_back(item(0, EventKind::kBlocked, 0));
     made.event.process_s = Duration::of_ns(ns);
     made.event.call_s = Duration::of_ns(ns + 1);
@@ -214,8 +218,8 @@ TEST(Wire, TimesAreTheSameNanoseconds) {
 
 TEST(Wire, ImpossibleTimesBecomeZeroOrTheLargest) {
   std::vector<Item> items;
-  for (const double time : {-1.0, std::numeric_limits<double>::quiet_NaN(), 1e300,
-                            std::numeric_limits<double>::infinity(), 1.0}) {
+  for (const double time :
+       {-1.0, std::numeric_limits<double>::quiet_NaN(), 1e300, std::numeric_limits<double>::infinity(), 1.0}) {
     items.push_back(item(0, EventKind::kCompute, time));
   }
   const Decoded decoded = decode(bytes_of(encode(items)));
@@ -399,8 +403,8 @@ TEST(Wire, MoreCommunicatorsThanATraceMayHaveAreAGap) {
   ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
   std::vector<EventKind> kinds;
   for (const Item& made : decoded.items) kinds.push_back(made.event.kind);
-  EXPECT_THAT(kinds, ElementsAre(EventKind::kCommCreate, EventKind::kCommCreate, EventKind::kGap,
-                                 EventKind::kGap, EventKind::kCollective));
+  EXPECT_THAT(kinds, ElementsAre(EventKind::kCommCreate, EventKind::kCommCreate, EventKind::kGap, EventKind::kGap,
+                                 EventKind::kCollective));
   EXPECT_EQ(table.size(), 3u);
 }
 
@@ -423,9 +427,7 @@ TEST(Wire, SinkErrorsComeBack) {
   CommunicatorTable table;
   BatchDecoder decoder(table, 2);
   BatchSink sink;
-  sink.on_events = one_by_one([](Rank, const Event&) -> Result<void> {
-    return Error{ErrorCode::kLimit, "full"};
-  });
+  sink.on_events = one_by_one([](Rank, const Event&) -> Result<void> { return Error{ErrorCode::kLimit, "full"}; });
   const auto result = decoder.decode(bytes_of(batch), sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);

@@ -201,7 +201,8 @@ TEST_F(StepTraceTest, AStreamThatComesBackGoesOnBeingRead) {
   std::thread reader([&] {
     std::string batch;
     while (!done) {
-      for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) EXPECT_TRUE(trace->read_batch(0, sequence, batch).ok()) << sequence;
+      for (std::uint64_t sequence = 1; sequence <= 3; ++sequence)
+        EXPECT_TRUE(trace->read_batch(0, sequence, batch).ok()) << sequence;
     }
   });
   EXPECT_TRUE(trace->reopen_stream(0).ok());

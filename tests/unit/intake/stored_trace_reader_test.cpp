@@ -41,13 +41,14 @@ class ReaderTest : public testing::Test {
   }
   StoredTraceReader::Next next() const { return reader_->next(trace_->streams()); }
   Result<void> read(std::uint32_t stream) {
-    return reader_->read(stream, {[this](std::uint32_t, Rank rank, std::span<const Event>, StoredTraceReader::Origin origin) {
-                                    ranks_.push_back(rank);
-                                    origins_.push_back(origin);
-                                  },
-                                  [this](std::uint32_t from, const protocol::ControlRecord& record) {
-                                    records_.emplace_back(from, protocol::rank_of(record));
-                                  }});
+    return reader_->read(stream,
+                         {[this](std::uint32_t, Rank rank, std::span<const Event>, StoredTraceReader::Origin origin) {
+                            ranks_.push_back(rank);
+                            origins_.push_back(origin);
+                          },
+                          [this](std::uint32_t from, const protocol::ControlRecord& record) {
+                            records_.emplace_back(from, protocol::rank_of(record));
+                          }});
   }
 
   std::string directory_;
@@ -76,8 +77,9 @@ TEST_F(ReaderTest, TheStreamThatIsFurthestBehindComesNext) {
   ASSERT_TRUE(trace_->end_stream(1, {2, 0, "step_end"}).ok());
   EXPECT_FALSE(next().is_ahead);
   EXPECT_EQ(reader_->replayed_s(), 5);
-  EXPECT_THAT(records_, ElementsAre(std::pair(0u, std::optional<std::int64_t>(0)), std::pair(1u, std::optional<std::int64_t>(1)),
-                                    std::pair(1u, std::optional<std::int64_t>(1))));
+  EXPECT_THAT(records_,
+              ElementsAre(std::pair(0u, std::optional<std::int64_t>(0)), std::pair(1u, std::optional<std::int64_t>(1)),
+                          std::pair(1u, std::optional<std::int64_t>(1))));
 }
 
 TEST_F(ReaderTest, ARankBelongsToTheStreamThatCarriedItFirst) {

@@ -40,9 +40,7 @@ std::string batch(std::uint32_t stream, std::uint64_t sequence, Rank rank, int e
 
 class Merge : public testing::Test {
  protected:
-  void add(std::vector<std::string> batches) {
-    sources_.push_back(std::make_unique<Batches>(std::move(batches)));
-  }
+  void add(std::vector<std::string> batches) { sources_.push_back(std::make_unique<Batches>(std::move(batches))); }
   // Ranks of the blocks, in the order in which they came.
   Result<std::vector<Rank>> run() {
     daemon::StreamMerge merge(communicators_, 4, std::move(sources_));

@@ -317,8 +317,8 @@ TEST_F(Match, AGapBetweenWindowsMakesThePredictionPartial) {
 
 // Sizes that no program has: an error of the trace, whatever algorithm would cut or multiply them.
 TEST_F(Match, CollectivesOfImpossibleSizes) {
-  for (const CollectiveOp op : {CollectiveOp::kReduce, CollectiveOp::kBcast, CollectiveOp::kAllreduce, CollectiveOp::kAlltoall,
-                                CollectiveOp::kAllgather, CollectiveOp::kReduceScatterBlock}) {
+  for (const CollectiveOp op : {CollectiveOp::kReduce, CollectiveOp::kBcast, CollectiveOp::kAllreduce,
+                                CollectiveOp::kAlltoall, CollectiveOp::kAllgather, CollectiveOp::kReduceScatterBlock}) {
     for (const Bytes bytes : {~Bytes{0}, Bytes{1} << 60, Bytes{1} << 45}) {
       for (const EventKind kind : {EventKind::kCollective, EventKind::kIcollective}) {
         engine::OpStore store{2, 1};

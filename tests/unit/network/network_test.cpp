@@ -88,7 +88,7 @@ table = [[0, 5.0]]
 model = "nic"
 bandwidth_MBps = 40
 )",
-                                                 "hps.toml");
+                                                                 "hps.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_EQ(network->name(), "hps-320");
   EXPECT_THAT(network->description(), HasSubstr("IBM SP switch"));
@@ -129,9 +129,7 @@ TEST(Network, OneLocalityServesBoth) {
 engine::Network with_paths(const std::vector<std::string>& localities) {
   std::string toml = "name = \"h\"\n";
   for (const std::string& locality : localities) {
-    const std::string us = locality == "self-node" ? "1.0"
-                           : locality == "remote"  ? "5.0"
-                                                   : locality.substr(4) + "0.0";
+    const std::string us = locality == "self-node" ? "1.0" : locality == "remote" ? "5.0" : locality.substr(4) + "0.0";
     toml += "[[path]]\nlocality = \"" + locality + "\"\ntable = [[0, " + us + "]]\n";
   }
   Result<engine::Network> network = engine::Network::parse(toml, "x.toml");
@@ -187,10 +185,8 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("name = \"a\"\n"), HasSubstr("[[path]]"));
   EXPECT_THAT(error_of("name = \"a\"\npath = 3\n"), HasSubstr("[[path]]"));
   EXPECT_THAT(error_of("name = \"a\"\n[[path]]\ntable = [[0, 1.0]]\n"), HasSubstr("locality"));
-  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"far\"\ntable = [[0, 1.0]]\n"),
-              HasSubstr("'far'"));
-  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"hop:0\"\ntable = [[0, 1.0]]\n"),
-              HasSubstr("hop:0"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"far\"\ntable = [[0, 1.0]]\n"), HasSubstr("'far'"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"hop:0\"\ntable = [[0, 1.0]]\n"), HasSubstr("hop:0"));
   EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"remote\"\n"), HasSubstr("'table'"));
   EXPECT_THAT(error_of(kPath + kPath.substr(kPath.find("[[path"))), HasSubstr("twice"));
   const std::string hop = "[[path]]\nlocality = \"hop:2\"\ntable = [[0, 1.0]]\n";
@@ -210,8 +206,7 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of(kPath + "send_cpu = 4\n"), HasSubstr("send_cpu"));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"magic\"\n"), HasSubstr("\"bus\""));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\n"), HasSubstr("bandwidth_MBps"));
-  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\nbandwidth_MBps = -2\n"),
-              HasSubstr("bandwidth_MBps"));
+  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\nbandwidth_MBps = -2\n"), HasSubstr("bandwidth_MBps"));
 }
 
 TEST(Network, LoadSaysWhatIsWrongWithTheFile) {
@@ -237,10 +232,10 @@ TEST(Network, ZeroTakesNoTime) {
 TEST(NetworkFile, WhatFirstContactsAndTurnsCost) {
   const std::string path = "[[path]]\nlocality = \"remote\"\ntable = [[0, 5]]\n";
   const auto network = engine::Network::parse("name = \"n\"\n" + path +
-                                          "first_message_us = 500\nfirst_peer_us = 10000.5\nturn_us = "
-                                          "0.25\nswitch_us = 1.5\n"
-                                          "[[path]]\nlocality = \"self-node\"\ntable = [[0, 5]]\n",
-                                      "n.toml");
+                                                  "first_message_us = 500\nfirst_peer_us = 10000.5\nturn_us = "
+                                                  "0.25\nswitch_us = 1.5\n"
+                                                  "[[path]]\nlocality = \"self-node\"\ntable = [[0, 5]]\n",
+                                              "n.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_DOUBLE_EQ(network->path(1).first_message_s, 500e-6);
   EXPECT_DOUBLE_EQ(network->path(1).first_peer_s, 10000.5e-6);

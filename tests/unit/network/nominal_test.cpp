@@ -23,8 +23,7 @@ TEST(NominalNetworks, EachIsWhatItsNameAndItsLinkSay) {
     EXPECT_EQ(network->name(), entry.path().stem().string());
     EXPECT_TRUE(network->nominal());
     names.insert(network->name());
-    for (const char* says :
-         {"kind: nominal: ", "latency: ", "rate: ", "self_node: assumed: ", "local: assumed: "}) {
+    for (const char* says : {"kind: nominal: ", "latency: ", "rate: ", "self_node: assumed: ", "local: assumed: "}) {
       EXPECT_THAT(network->description(), HasSubstr(says));
     }
     const std::string& about = network->description();
@@ -52,9 +51,9 @@ TEST(NominalNetworks, EachIsWhatItsNameAndItsLinkSay) {
     }
     EXPECT_EQ(network->path(engine::kUnknownHops).flight.at(0), network->path(2).flight.at(0));
   }
-  EXPECT_THAT(names, testing::ElementsAre("nominal-100gbe", "nominal-10gbe", "nominal-1gbe", "nominal-200gbe",
-                                          "nominal-25gbe", "nominal-hdr", "nominal-ndr", "nominal-opa100",
-                                          "nominal-slingshot11"));
+  EXPECT_THAT(names,
+              testing::ElementsAre("nominal-100gbe", "nominal-10gbe", "nominal-1gbe", "nominal-200gbe", "nominal-25gbe",
+                                   "nominal-hdr", "nominal-ndr", "nominal-opa100", "nominal-slingshot11"));
 }
 
 }  // namespace

@@ -28,8 +28,7 @@ std::string refused(const std::string& text, const std::string& file = "topology
 }
 
 std::uint32_t hops(const engine::Topology& topology, const std::string& a, const std::string& b) {
-  EXPECT_EQ(topology.hops(*topology.find(a), *topology.find(b)),
-            topology.hops(*topology.find(b), *topology.find(a)));
+  EXPECT_EQ(topology.hops(*topology.find(a), *topology.find(b)), topology.hops(*topology.find(b), *topology.find(a)));
   return topology.hops(*topology.find(a), *topology.find(b));
 }
 
@@ -128,16 +127,14 @@ TEST(TopologyConf, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(refused(""), HasSubstr("topology.conf: has no switch and no block"));
   EXPECT_THAT(refused("# nothing\n"), HasSubstr("has no switch"));
   EXPECT_THAT(refused("SwitchName=a\n"), HasSubstr("leaf switches need Nodes="));
-  EXPECT_THAT(refused("\nNodeName=n1\n"),
-              AllOf(HasSubstr("topology.conf:2: "), HasSubstr("use SwitchName=")));
+  EXPECT_THAT(refused("\nNodeName=n1\n"), AllOf(HasSubstr("topology.conf:2: "), HasSubstr("use SwitchName=")));
   EXPECT_THAT(refused("RingName=r Nodes=n[1-4]\n"), HasSubstr("topology/ring"));
   EXPECT_THAT(refused("SwitchName\n"), HasSubstr(":1: 'SwitchName' is no Key=Value"));
   EXPECT_THAT(refused("=x\n"), HasSubstr(":1: '=x' is no Key=Value"));
   EXPECT_THAT(refused("SwitchName= \n"), HasSubstr("'SwitchName=' has no value"));
   EXPECT_THAT(refused("SwitchName=a Nodes=\"n1\n"), HasSubstr(":1: a '\"' has no second one"));
   EXPECT_THAT(refused("SwitchName=a Nodez=n1\n"), HasSubstr("unknown key 'Nodez': known are SwitchName"));
-  EXPECT_THAT(refused("BlockName=a Switches=b\n"),
-              HasSubstr("unknown key 'Switches': known are BlockName, Nodes"));
+  EXPECT_THAT(refused("BlockName=a Switches=b\n"), HasSubstr("unknown key 'Switches': known are BlockName, Nodes"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n1 Nodes=n2\n"), HasSubstr("'Nodes=' appears twice"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"), HasSubstr(":2: switches and blocks"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n1 Switches=b\nSwitchName=b Nodes=n2\n"),
@@ -151,8 +148,7 @@ TEST(TopologyConf, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(refused("SwitchName=t Switches=a\n"), HasSubstr("child 'a', which no line defines"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n1\nSwitchName=s Switches=a\nSwitchName=t Switches=a\n"),
               HasSubstr(":3: switch 'a' is below 't' and in line 2 below 's'"));
-  EXPECT_THAT(refused("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"),
-              HasSubstr("'a' is below itself"));
+  EXPECT_THAT(refused("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"), HasSubstr("'a' is below itself"));
   EXPECT_THAT(refused("SwitchName=a Switches=a\n"), HasSubstr("'a' is below itself"));
   EXPECT_THAT(refused("SwitchName=" + std::string(65, 's') + " Nodes=n1\n"), HasSubstr("1 to 64 bytes"));
   EXPECT_THAT(refused(std::string("SwitchName=a\0 Nodes=n1", 22)), HasSubstr("zero byte"));
@@ -220,10 +216,8 @@ TEST(TopologyYaml, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(yaml("a: 1\n"), HasSubstr("t.yaml:1: must be a list"));
   EXPECT_THAT(yaml("- topology: [\n"), HasSubstr("t.yaml:"));
   EXPECT_THAT(yaml("- x\n"), HasSubstr("t.yaml:1: a topology must be a mapping"));
-  EXPECT_THAT(yaml("\n- topology: a\n  flat: true\n"),
-              AllOf(HasSubstr("t.yaml:2: "), HasSubstr("leave the topology")));
-  EXPECT_THAT(yaml("- topology: a\n  tree:\n    switches: []\n  block:\n    blocks: []\n"),
-              HasSubstr("one of"));
+  EXPECT_THAT(yaml("\n- topology: a\n  flat: true\n"), AllOf(HasSubstr("t.yaml:2: "), HasSubstr("leave the topology")));
+  EXPECT_THAT(yaml("- topology: a\n  tree:\n    switches: []\n  block:\n    blocks: []\n"), HasSubstr("one of"));
   EXPECT_THAT(yaml("- topology: a\n  tree: 3\n"), HasSubstr(":2: a mapping with 'switches'"));
   EXPECT_THAT(yaml("- topology: a\n  tree:\n    swiches: []\n"), HasSubstr("'switches' must be a list"));
   EXPECT_THAT(yaml("- topology: a\n  tree:\n    switches: 4\n"), HasSubstr(":3: 'switches' must be a list"));
@@ -232,10 +226,8 @@ TEST(TopologyYaml, ErrorsNameFileLineAndRemedy) {
   const std::string tree = "- topology: a\n  tree:\n    switches:\n    - ";
   EXPECT_THAT(yaml(tree + "nodes: n1\n"), HasSubstr("t.yaml:4: 'switch' is missing"));
   EXPECT_THAT(yaml(tree + "switch: s\n      nodez: n1\n"), HasSubstr(":5: unknown key 'nodez'"));
-  EXPECT_THAT(yaml(tree + "switch: s\n      nodes: [n1]\n"),
-              HasSubstr(":5: 'nodes' must be a name or a hostlist"));
-  EXPECT_THAT(yaml(tree + "switch: s\n      nodes: n1\n      nodes: n2\n"),
-              HasSubstr("'nodes' appears twice"));
+  EXPECT_THAT(yaml(tree + "switch: s\n      nodes: [n1]\n"), HasSubstr(":5: 'nodes' must be a name or a hostlist"));
+  EXPECT_THAT(yaml(tree + "switch: s\n      nodes: n1\n      nodes: n2\n"), HasSubstr("'nodes' appears twice"));
   EXPECT_THAT(yaml(tree + "switch: s\n      nodes: n[1\n"), HasSubstr(":4: 'n[1' has a '['"));
   EXPECT_THAT(yaml("- topology: a\n  tree: {}\n  tree: {}\n"), HasSubstr(":3: 'tree' appears twice"));
   EXPECT_THAT(yaml("- topology: a\n  block:\n    blocks:\n    - block: b\n      children: c\n"),
@@ -270,13 +262,11 @@ TEST(Topology, NodesByName) {
   const engine::Topology topology = parsed(kManual);
   EXPECT_THAT(*topology.find_all("dev[7,0-1]"), ElementsAre(7U, 0U, 1U));
   EXPECT_EQ(topology.find_all("dev[17-18]").error().code, ErrorCode::kNotFound);
-  EXPECT_THAT(
-      topology.find_all("dev[17-18]").error().message,
-      HasSubstr("node 'dev18' is not in topology.conf: there are dev0, dev1, dev2, dev3, dev4, dev5, dev6, "
-                "dev7, ..."));
+  EXPECT_THAT(topology.find_all("dev[17-18]").error().message,
+              HasSubstr("node 'dev18' is not in topology.conf: there are dev0, dev1, dev2, dev3, dev4, dev5, dev6, "
+                        "dev7, ..."));
   EXPECT_THAT(topology.find_all("dev1,dev1").error().message, HasSubstr("'dev1' is named twice"));
-  EXPECT_THAT(topology.find_all("dev[0-18]").error().message,
-              HasSubstr("more nodes than topology.conf has: 18"));
+  EXPECT_THAT(topology.find_all("dev[0-18]").error().message, HasSubstr("more nodes than topology.conf has: 18"));
   EXPECT_THAT(topology.find_all("dev[1").error().message, HasSubstr("without its ']'"));
 }
 

@@ -19,10 +19,10 @@ Result<AdminConfig> parse(std::vector<std::string> arguments) {
 }
 
 TEST(AdminConfigTest, EveryArgumentIsTaken) {
-  auto config = parse({"overhead_limit=1.5%", "lbfd=http://head:8642", "networks=a,b-2", "spool_dir=/s",
-                       "spool_limit_mb=7", "default=on", "libexec_dir=/l", "capture=/c.so", "report=/r",
-                       "ring_dir=/d", "ring_bytes=1048576", "relay_wait_s=3", "relay_cpu_limit=0.5",
-                       "relay_memory_limit_mb=64", "network_limit_kBps=2500"});
+  auto config =
+      parse({"overhead_limit=1.5%", "lbfd=http://head:8642", "networks=a,b-2", "spool_dir=/s", "spool_limit_mb=7",
+             "default=on", "libexec_dir=/l", "capture=/c.so", "report=/r", "ring_dir=/d", "ring_bytes=1048576",
+             "relay_wait_s=3", "relay_cpu_limit=0.5", "relay_memory_limit_mb=64", "network_limit_kBps=2500"});
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_DOUBLE_EQ(config->overhead_limit_percent(), 1.5);
   EXPECT_EQ(config->lbfd, "http://head:8642");
@@ -205,9 +205,8 @@ TEST(ResolveTest, EachLimitMayBeLower) {
   EXPECT_EQ(step.limits[Limit::kSpool], 10);
   EXPECT_EQ(step.limits[Limit::kStepCpu], 2.5);
   EXPECT_EQ(step.limits[Limit::kStepTrace], 100);
-  EXPECT_THAT(cost::relay_arguments(step.limits),
-              ElementsAre("--cpu-limit-percent", "0.2", "--memory-limit-mb", "8", "--network-limit-kBps", "100",
-                          "--spool-limit-mb", "10"));
+  EXPECT_THAT(cost::relay_arguments(step.limits), ElementsAre("--cpu-limit-percent", "0.2", "--memory-limit-mb", "8",
+                                                              "--network-limit-kBps", "100", "--spool-limit-mb", "10"));
 }
 
 TEST(ResolveTest, WhoNamesNoLimitHasTheSites) {
@@ -222,7 +221,8 @@ TEST(ResolveTest, NoLimitIsRaised) {
   admin.limits[Limit::kNetwork] = 5000;
   admin.limits[Limit::kRelayCpu] = 0.5;
   const StepConfig more = decide_limits(
-      "overhead_limit=3,relay_cpu_limit=1,relay_memory_limit_mb=33,network_limit_kBps=5000.5,spool_limit_mb=2000", admin);
+      "overhead_limit=3,relay_cpu_limit=1,relay_memory_limit_mb=33,network_limit_kBps=5000.5,spool_limit_mb=2000",
+      admin);
   EXPECT_TRUE(more.predict);
   EXPECT_THAT(more.messages,
               ElementsAre("--lbf-limits=overhead_limit=3: more than this site allows; 2 % is used",
@@ -269,9 +269,10 @@ TEST(ResolveTest, WhatIsWrongInALimitIsSaid) {
            std::pair{"relay_cpu_limit=1,relay_cpu_limit=1", "relay_cpu_limit=1: it is there twice"},
            std::pair{"relay_cpu_limit", "relay_cpu_limit: write it as NAME=VALUE"},
            std::pair{"relay_cpu_limit=1,", ": write it as NAME=VALUE"},
-           std::pair{"ring_bytes=65536",
-                     "ring_bytes=65536: unknown limit; known are overhead_limit, relay_cpu_limit, relay_memory_limit_mb, "
-                     "network_limit_kBps, spool_limit_mb, step_cpu_percent, step_trace_limit_mb"},
+           std::pair{
+               "ring_bytes=65536",
+               "ring_bytes=65536: unknown limit; known are overhead_limit, relay_cpu_limit, relay_memory_limit_mb, "
+               "network_limit_kBps, spool_limit_mb, step_cpu_percent, step_trace_limit_mb"},
            std::pair{"a\x1b[31mb=1", "a?[31mb=1: unknown limit"},
        }) {
     const StepConfig step = decide_limits(list);
@@ -292,11 +293,13 @@ TEST(ResolveTest, LimitsFollowTheOtherOptionsRules) {
   EXPECT_EQ(resolve({}, options, environment).limits[Limit::kSpool], 9) << "the option stands for the variable";
   EXPECT_FALSE(resolve({}, options, environment).limits[Limit::kRelayCpu]);
   environment.limits = "nothing";
-  EXPECT_THAT(resolve({}, {"on", {}, {}}, environment).messages, ElementsAre(HasSubstr("LBF_LIMITS=nothing: write it")));
+  EXPECT_THAT(resolve({}, {"on", {}, {}}, environment).messages,
+              ElementsAre(HasSubstr("LBF_LIMITS=nothing: write it")));
   EXPECT_THAT(resolve({}, {}, environment).messages, IsEmpty()) << "no prediction was asked for";
   EXPECT_TRUE(decide_limits("").predict) << "as if it were not there";
   options.predict.reset();
-  EXPECT_THAT(resolve({}, options, {}).messages, ElementsAre(HasSubstr("--lbf-limits and --lbf-procedures do nothing")));
+  EXPECT_THAT(resolve({}, options, {}).messages,
+              ElementsAre(HasSubstr("--lbf-limits and --lbf-procedures do nothing")));
   const StepConfig off = decide_limits("overhead_limit=0");
   EXPECT_FALSE(off.predict);
   EXPECT_THAT(off.messages,

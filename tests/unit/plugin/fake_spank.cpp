@@ -38,8 +38,7 @@ std::string formatted(const char* format, va_list arguments) {
 int call_hook(const char* name, std::vector<std::string> arguments) {
   using Hook = int (*)(spank_t, int, char**);
   const std::string symbol = std::string("slurm_spank_") + name;
-  auto hook =
-      plugin_handle() == nullptr ? nullptr : reinterpret_cast<Hook>(::dlsym(plugin_handle(), symbol.c_str()));
+  auto hook = plugin_handle() == nullptr ? nullptr : reinterpret_cast<Hook>(::dlsym(plugin_handle(), symbol.c_str()));
   if (hook == nullptr) {
     ADD_FAILURE() << symbol << " is not exported";
     return -1;
@@ -116,8 +115,7 @@ spank_err_t spank_getenv(spank_t, const char* name, char* buffer, int length) {
   if (host.getenv_throws) throw std::runtime_error("getenv broke");
   const auto found = host.environment.find(name);
   if (found == host.environment.end()) return static_cast<spank_err_t>(ESPANK_ENV_NOEXIST);
-  if (static_cast<std::size_t>(length) <= found->second.size())
-    return static_cast<spank_err_t>(ESPANK_NOSPACE);
+  if (static_cast<std::size_t>(length) <= found->second.size()) return static_cast<spank_err_t>(ESPANK_NOSPACE);
   std::memcpy(buffer, found->second.c_str(), found->second.size() + 1);
   return static_cast<spank_err_t>(ESPANK_SUCCESS);
 }

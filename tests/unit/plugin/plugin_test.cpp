@@ -71,8 +71,7 @@ TEST_F(PluginTest, EveryHookInEveryContextSucceedsWithoutAnyItem) {
     host().context = context;
     for (const bool on : {false, true}) {
       for (const char* hook : kHooks) {
-        EXPECT_EQ(call_hook(hook, arguments(on ? std::vector<std::string>{"default=on"}
-                                               : std::vector<std::string>{})),
+        EXPECT_EQ(call_hook(hook, arguments(on ? std::vector<std::string>{"default=on"} : std::vector<std::string>{})),
                   ESPANK_SUCCESS)
             << hook;
       }
@@ -140,10 +139,9 @@ TEST_F(PluginTest, WrongOptionValuesNeverFailTheCommand) {
   EXPECT_EQ(give_option("lbf-predict", nullptr), ESPANK_SUCCESS);
   EXPECT_EQ(give_option("lbf-overhead", "x"), ESPANK_SUCCESS);
   EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
-  EXPECT_THAT(
-      host().said,
-      ElementsAre("lbf: --lbf-overhead=x: that is no number; give a percentage, 0 to 100; the job runs without "
-                  "prediction"));
+  EXPECT_THAT(host().said,
+              ElementsAre("lbf: --lbf-overhead=x: that is no number; give a percentage, 0 to 100; the job runs without "
+                          "prediction"));
 }
 
 TEST_F(PluginTest, SallocAndSbatchPassTheOptionsOn) {
@@ -409,8 +407,7 @@ TEST_F(PluginTest, WithoutRelayOrCaptureTheJobRunsAndTheUserIsTold) {
     start(S_CTX_REMOTE);
     give_option("lbf-predict", nullptr, true);
     EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
-    EXPECT_THAT(host().said,
-                ElementsAre(testing::AllOf(HasSubstr(gone), HasSubstr("runs without prediction"))));
+    EXPECT_THAT(host().said, ElementsAre(testing::AllOf(HasSubstr(gone), HasSubstr("runs without prediction"))));
     EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
     std::filesystem::rename(gone + ".away", gone);
   }
@@ -526,12 +523,11 @@ TEST_F(PluginTest, TheReportsLineIsAboutThisStepAlone) {
     for (const auto& [name, value] : variables) ::unsetenv(name.c_str());
     return host().said.empty() ? std::string() : host().said.back();
   };
-  EXPECT_EQ(said_with({{"SLURM_ARRAY_JOB_ID", "42"}, {"SLURM_ARRAY_TASK_ID", "7"}}),
-            "lbf: see lbf-report -j 42_7.3");
-  EXPECT_EQ(said_with({{"SLURM_ARRAY_JOB_ID", "40"}, {"SLURM_ARRAY_TASK_ID", "7"}}),
-            "lbf: see lbf-report -j 42.3");
+  EXPECT_EQ(said_with({{"SLURM_ARRAY_JOB_ID", "42"}, {"SLURM_ARRAY_TASK_ID", "7"}}), "lbf: see lbf-report -j 42_7.3");
+  EXPECT_EQ(said_with({{"SLURM_ARRAY_JOB_ID", "40"}, {"SLURM_ARRAY_TASK_ID", "7"}}), "lbf: see lbf-report -j 42.3");
   EXPECT_EQ(said_with({{"SLURM_JOB_ID_HET_GROUP_0", "42"}}), "lbf: see lbf-report -j 42.3");
-  EXPECT_EQ(said_with({{"SLURM_JOB_ID_HET_GROUP_0", "40"}, {"SLURM_JOB_ID_HET_GROUP_1", "42"}}), "lbf: see lbf-report -j 40.3");
+  EXPECT_EQ(said_with({{"SLURM_JOB_ID_HET_GROUP_0", "40"}, {"SLURM_JOB_ID_HET_GROUP_1", "42"}}),
+            "lbf: see lbf-report -j 40.3");
   EXPECT_EQ(said_with({{"SLURM_JOB_ID_PACK_GROUP_0", "41"}}), "lbf: see lbf-report -j 42.3");
 }
 

@@ -191,8 +191,8 @@ TEST_F(WholeStepTest, ComponentsWhoseNodesLieBetweenEachOther) {
 }
 
 TEST_F(WholeStepTest, ComponentsWithinAnOrdinaryJob) {
-  for (const char* name : {"SLURM_HET_SIZE", "SLURM_JOB_ID_HET_GROUP_0", "SLURM_JOB_ID_HET_GROUP_1", "SLURM_JOB_NODELIST_HET_GROUP_0",
-                           "SLURM_JOB_NODELIST_HET_GROUP_1"}) {
+  for (const char* name : {"SLURM_HET_SIZE", "SLURM_JOB_ID_HET_GROUP_0", "SLURM_JOB_ID_HET_GROUP_1",
+                           "SLURM_JOB_NODELIST_HET_GROUP_0", "SLURM_JOB_NODELIST_HET_GROUP_1"}) {
     host().environment.erase(name);
   }
   host().items[S_JOB_ID] = 50;

@@ -36,28 +36,32 @@ TEST(AutoSelection, TheProgramsOwnByTheirExclusiveShare) {
 // procedure between them is passed over, and circles end.
 TEST(AutoSelection, CallersAreReady) {
   const std::string app = "/opt/app", qsort = "/usr/lib/libmpi.so.40";
-  const Chosen chosen = choose_candidates(
-      profile_of({{"leaf", app, 500, 500, {{"level", app, 300}, {"other", app, 200}}},
-                  {"level", app, 10, 310, {{"driver", app, 310}}},
-                  {"driver", app, 1, 400, {{"main", app, 400}}},
-                  {"main", app, 5, 900},
-                  {"other", app, 2, 200},
-                  {"compare", app, 200, 200, {{"sort", qsort, 200}}},
-                  {"sort", qsort, 9, 209, {{"order", app, 209}}},
-                  {"order", app, 3, 212, {{"main", app, 212}}},
-                  {"even", app, 90, 180, {{"odd", app, 170}}},
-                  {"odd", app, 80, 175, {{"even", app, 170}, {"driver", app, 5}}}}),
-      LoadedSymbols());
-  EXPECT_THAT(chosen.chains, testing::ElementsAre(testing::ElementsAre("leaf", "level", "driver"),
-                                                  testing::ElementsAre("compare", "order"),
-                                                  testing::ElementsAre("even", "odd"), testing::ElementsAre("odd", "even")));
+  const Chosen chosen =
+      choose_candidates(profile_of({{"leaf", app, 500, 500, {{"level", app, 300}, {"other", app, 200}}},
+                                    {"level", app, 10, 310, {{"driver", app, 310}}},
+                                    {"driver", app, 1, 400, {{"main", app, 400}}},
+                                    {"main", app, 5, 900},
+                                    {"other", app, 2, 200},
+                                    {"compare", app, 200, 200, {{"sort", qsort, 200}}},
+                                    {"sort", qsort, 9, 209, {{"order", app, 209}}},
+                                    {"order", app, 3, 212, {{"main", app, 212}}},
+                                    {"even", app, 90, 180, {{"odd", app, 170}}},
+                                    {"odd", app, 80, 175, {{"even", app, 170}, {"driver", app, 5}}}}),
+                        LoadedSymbols());
+  EXPECT_THAT(
+      chosen.chains,
+      testing::ElementsAre(testing::ElementsAre("leaf", "level", "driver"), testing::ElementsAre("compare", "order"),
+                           testing::ElementsAre("even", "odd"), testing::ElementsAre("odd", "even")));
   EXPECT_EQ(chosen.list(), "leaf,level,driver,compare,order,even,odd");
 }
 
 TEST(AutoSelection, ChainsAreShort) {
   std::vector<SampledProcedure> nested;
   for (int i = 0; i < 9; ++i) {
-    nested.push_back({"p" + std::to_string(i), "/opt/app", i == 0 ? 100u : 0u, 100,
+    nested.push_back({"p" + std::to_string(i),
+                      "/opt/app",
+                      i == 0 ? 100u : 0u,
+                      100,
                       {{"p" + std::to_string(i + 1), "/opt/app", 100}}});
   }
   const Chosen chosen = choose_candidates(profile_of(nested), LoadedSymbols());

@@ -90,7 +90,8 @@ class Measuring : public testing::Test {
     static Procedures* procedures = [] {
       auto* made = new Procedures;
       const auto opened = made->open(
-          "measured::work,measured::outer_work,measured::naps,measured::tiny,measured::throwing,measured::tyni,measured::"
+          "measured::work,measured::outer_work,measured::naps,measured::tiny,measured::throwing,measured::tyni,"
+          "measured::"
           "yields,lbf_test_slow_entry");
       EXPECT_TRUE(opened);
       return made;
@@ -99,16 +100,14 @@ class Measuring : public testing::Test {
   }
   static std::uint32_t id(const std::string& name) {
     for (const SelectedProcedure& procedure : all().selection().selected) {
-      if (procedure.name == name || procedure.name.find("::" + name + "(") != std::string::npos)
-        return procedure.id;
+      if (procedure.name == name || procedure.name.find("::" + name + "(") != std::string::npos) return procedure.id;
     }
     ADD_FAILURE() << name << " is not selected";
     return 0;
   }
   void TearDown() override {
     cost_rule.limit_65536.store(0);
-    for (const SelectedProcedure& procedure : all().selection().selected)
-      ASSERT_TRUE(all().unpatch(procedure.id));
+    for (const SelectedProcedure& procedure : all().selection().selected) ASSERT_TRUE(all().unpatch(procedure.id));
   }
 };
 
@@ -146,8 +145,7 @@ TEST_F(Measuring, IntervalsEndAtMpiCallsAndTimeInsideIsNotCharged) {
   ASSERT_EQ(count, 2u);
   CallSums work;
   CallSums outer;
-  for (const IntervalSums& sums : std::span(out, count))
-    (sums.procedure == id("work") ? work : outer) = sums.sums;
+  for (const IntervalSums& sums : std::span(out, count)) (sums.procedure == id("work") ? work : outer) = sums.sums;
   EXPECT_EQ(work.calls, 3u);
   EXPECT_EQ(outer.calls, 1u);
   EXPECT_LE(work.inclusive_ticks + outer.self_ticks, to - from);
@@ -166,8 +164,8 @@ TEST_F(Measuring, IntervalsEndAtMpiCallsAndTimeInsideIsNotCharged) {
   resume(__builtin_ia32_rdtsc());
 }
 
-// Whoever else runs, or when it sleeps: what the thread did not run is in no procedure. The first interval shows that there
-// are long stretches; from the second on the processor's clock is read where they begin.
+// Whoever else runs, or when it sleeps: what the thread did not run is in no procedure. The first interval shows that
+// there are long stretches; from the second on the processor's clock is read where they begin.
 TEST_F(Measuring, LongStretchesCountAsFarAsTheThreadRan) {
   timespec began{};
   clock_gettime(CLOCK_MONOTONIC, &began);
@@ -176,7 +174,8 @@ TEST_F(Measuring, LongStretchesCountAsFarAsTheThreadRan) {
   nanosleep(&kBaseline, nullptr);
   timespec ended{};
   clock_gettime(CLOCK_MONOTONIC, &ended);
-  const double ns = 1e9 * static_cast<double>(ended.tv_sec - began.tv_sec) + static_cast<double>(ended.tv_nsec - began.tv_nsec);
+  const double ns =
+      1e9 * static_cast<double>(ended.tv_sec - began.tv_sec) + static_cast<double>(ended.tv_nsec - began.tv_nsec);
   const double ticks_per_ns = static_cast<double>(__builtin_ia32_rdtsc() - from) / ns;
   ticks_per_2_20_ns.store(static_cast<std::uint64_t>(ticks_per_ns * (1 << 20)));
   const auto nap = static_cast<std::uint64_t>(20e6 * ticks_per_ns);

@@ -20,8 +20,7 @@ TEST(MemoryMap, HasThisFunction) {
 }
 
 TEST(MemoryMap, NearestGap) {
-  const std::vector<Mapping> map{at(0x10000000, 0x20000000), at(0x20001000, 0x20004000),
-                                 at(0x20010000, 0x30000000)};
+  const std::vector<Mapping> map{at(0x10000000, 0x20000000), at(0x20001000, 0x20004000), at(0x20010000, 0x30000000)};
   EXPECT_EQ(free_range_near(map, 0x20001000, 0x20002000, 0x1000), 0x20000000u);
   EXPECT_EQ(free_range_near(map, 0x20001000, 0x20004000, 0x2000), 0x20004000u);
   EXPECT_EQ(free_range_near(map, 0x20001000, 0x20004000, 0x10000000), 0x30000000u);

@@ -93,14 +93,15 @@ bool is_for_several(const char* written) {
 
 TEST(Patterns, AStarInsideBracketsIsAPointers) {
   for (const char* const one :
-       {"f(double*)", "ns::f(char const*)", "libfoo.so:f(int*, ns::A**)", "f(void (*)(int))", "scale<double*>", "scale<int*>::g",
-        "double* make<int>(int)", "operator*", "A::operator*(A*)", "A::operator->*", "A::operator()(int*)", "A::operator[](char*) const",
-        "std::ostream& operator<< <A*>(std::ostream&, A*)", "main::{lambda(int*)#1}::operator()"}) {
+       {"f(double*)", "ns::f(char const*)", "libfoo.so:f(int*, ns::A**)", "f(void (*)(int))", "scale<double*>",
+        "scale<int*>::g", "double* make<int>(int)", "operator*", "A::operator*(A*)", "A::operator->*",
+        "A::operator()(int*)", "A::operator[](char*) const", "std::ostream& operator<< <A*>(std::ostream&, A*)",
+        "main::{lambda(int*)#1}::operator()"}) {
     EXPECT_FALSE(is_for_several(one)) << one;
   }
-  for (const char* const several :
-       {"f*", "ns::*", "*", "?olve", "ns::*(double*)", "*<double*>", "f(double*)::*", "scale<*", "f(*", "f(double?)", "my_operator*",
-        "operator_*", "A::operator<*", "A::operator**", "libfoo.so:*", "[a-z]*", "(anonymous namespace)::*"}) {
+  for (const char* const several : {"f*", "ns::*", "*", "?olve", "ns::*(double*)", "*<double*>", "f(double*)::*",
+                                    "scale<*", "f(*", "f(double?)", "my_operator*", "operator_*", "A::operator<*",
+                                    "A::operator**", "libfoo.so:*", "[a-z]*", "(anonymous namespace)::*"}) {
     EXPECT_TRUE(is_for_several(several)) << several;
   }
 }
@@ -150,8 +151,7 @@ TEST(NearNames, SwapsMissesAndQualification) {
   EXPECT_EQ(edit_distance("solve", "solve", 5), 0u);
   EXPECT_EQ(edit_distance("abc", "xyz", 2), 3u);
   EXPECT_EQ(edit_distance("", "abc", 5), 3u);
-  const std::vector<std::string> known{"compute_forces", "grid::Solver::solve(int)", "write_output",
-                                       "solved"};
+  const std::vector<std::string> known{"compute_forces", "grid::Solver::solve(int)", "write_output", "solved"};
   EXPECT_THAT(near_names("compute_force", known), ElementsAre("compute_forces"));
   EXPECT_THAT(near_names("slove", known), Contains("grid::Solver::solve(int)"));
   EXPECT_THAT(near_names("SOLVED", known, 1), ElementsAre("solved"));

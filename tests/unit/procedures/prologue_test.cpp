@@ -159,9 +159,8 @@ bool disassemble(std::span<const std::uint8_t> code, std::uint64_t address, Text
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
   ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_FALSE);
   char text[256];
-  ZydisFormatterFormatInstruction(&formatter, &out.instruction, operands,
-                                  out.instruction.operand_count_visible, text, sizeof(text), address,
-                                  nullptr);
+  ZydisFormatterFormatInstruction(&formatter, &out.instruction, operands, out.instruction.operand_count_visible, text,
+                                  sizeof(text), address, nullptr);
   out.text = text;
   return true;
 }

@@ -30,13 +30,15 @@ void expect_bytes(const Record& record, const std::string& bytes) {
 }
 
 TEST(ControlRecords, EachHasItsBytes) {
-  expect_bytes(ProcessRecord{1, 4, 77, 0, 1, "/usr/bin/lmp", "Open MPI v4.1.4", "gnu:4c0f", "run.py:812-1a", 3, 5, 0.25, 100000},
-               R"({"build_id":"gnu:4c0f","cpu_threshold_ns":100000,"executable":"/usr/bin/lmp","init_s":0.25,)"
-               R"("library":"Open MPI v4.1.4","node_index":0,"pid":77,"rank":1,"script":"run.py:812-1a","slurm_procid":1,)"
-               R"("start_realtime_ns":5,"thread_level":3,"type":"process","world_size":4})");
-  expect_bytes(StatsRecord{2, 1.5, {{{12, 10, 0.5}, {13, 1, 0.0}}}, 1, 2, 3, 4, 0.125, 0.0625},
-               R"({"abandoned_calls":3,"calls":[[12,10,0.5],[13,1,0.0]],"capture_s":0.0625,"elapsed_s":1.5,)"
-               R"("events_without_communicator":4,"failed_polls":1,"lost_records":2,"rank":2,"type":"stats","unread_gap_s":0.125})");
+  expect_bytes(
+      ProcessRecord{1, 4, 77, 0, 1, "/usr/bin/lmp", "Open MPI v4.1.4", "gnu:4c0f", "run.py:812-1a", 3, 5, 0.25, 100000},
+      R"({"build_id":"gnu:4c0f","cpu_threshold_ns":100000,"executable":"/usr/bin/lmp","init_s":0.25,)"
+      R"("library":"Open MPI v4.1.4","node_index":0,"pid":77,"rank":1,"script":"run.py:812-1a","slurm_procid":1,)"
+      R"("start_realtime_ns":5,"thread_level":3,"type":"process","world_size":4})");
+  expect_bytes(
+      StatsRecord{2, 1.5, {{{12, 10, 0.5}, {13, 1, 0.0}}}, 1, 2, 3, 4, 0.125, 0.0625},
+      R"({"abandoned_calls":3,"calls":[[12,10,0.5],[13,1,0.0]],"capture_s":0.0625,"elapsed_s":1.5,)"
+      R"("events_without_communicator":4,"failed_polls":1,"lost_records":2,"rank":2,"type":"stats","unread_gap_s":0.125})");
   expect_bytes(StatsRecord{.rank = 0, .calls = std::vector<FunctionTotal>()},
                R"({"abandoned_calls":0,"calls":[],"capture_s":0.0,"elapsed_s":0.0,"events_without_communicator":0,)"
                R"("failed_polls":0,"lost_records":0,"rank":0,"type":"stats","unread_gap_s":0.0})");
@@ -45,14 +47,17 @@ TEST(ControlRecords, EachHasItsBytes) {
   expect_bytes(ProcedureRecord{3, 0, "servBusy1", 38.5},
                R"({"call_ns":38.5,"id":0,"name":"servBusy1","rank":3,"type":"procedure"})");
   expect_bytes(ProcedureRecord{3, 7, "a b", 0}, R"({"id":7,"name":"a b","rank":3,"type":"procedure"})");
-  expect_bytes(ProcedureCandidateRecord{0, 1, 2, 130, 200, {"leaf", "caller"}, 0},
-               R"({"names":["leaf","caller"],"number":1,"of":2,"own_samples":200,"rank":0,"samples":130,"type":"procedure_candidate"})");
-  expect_bytes(ProcedureListRecord{0, {1, {"solve", "pack(int, long)"}, "why"}},
-               R"j({"generation":1,"names":["solve","pack(int, long)"],"rank":0,"text":"why","type":"procedure_list"})j");
+  expect_bytes(
+      ProcedureCandidateRecord{0, 1, 2, 130, 200, {"leaf", "caller"}, 0},
+      R"({"names":["leaf","caller"],"number":1,"of":2,"own_samples":200,"rank":0,"samples":130,"type":"procedure_candidate"})");
+  expect_bytes(
+      ProcedureListRecord{0, {1, {"solve", "pack(int, long)"}, "why"}},
+      R"j({"generation":1,"names":["solve","pack(int, long)"],"rank":0,"text":"why","type":"procedure_list"})j");
   expect_bytes(ProcedureSamplesRecord{0, "tiny", 10, 7, 640},
                R"({"exclusive":7,"inclusive":10,"name":"tiny","of":640,"rank":0,"type":"procedure_samples"})");
-  expect_bytes(ProcedureRemarkRecord{0, std::string(kSwitchedOff), "memcpy", "too often", 2e6},
-               R"({"calls_per_s":2000000.0,"kind":"off","name":"memcpy","rank":0,"text":"too often","type":"procedure_remark"})");
+  expect_bytes(
+      ProcedureRemarkRecord{0, std::string(kSwitchedOff), "memcpy", "too often", 2e6},
+      R"({"calls_per_s":2000000.0,"kind":"off","name":"memcpy","rank":0,"text":"too often","type":"procedure_remark"})");
   expect_bytes(ProcedureRemarkRecord{0, std::string(kRefused), "x", "", 0},
                R"({"kind":"refused","name":"x","rank":0,"text":"","type":"procedure_remark"})");
   expect_bytes(NoteRecord{"one line", 0}, R"({"text":"one line","type":"note"})");
@@ -68,14 +73,16 @@ TEST(ControlRecords, CostHasWhatIsSet) {
   cost.program_cpu_s = 60.0;
   cost.recorded_calls = 1000;
   cost.primitives_ns = PrimitiveTimes{70, 6, 80, 9000};
-  expect_bytes(cost, R"({"node_index":2,"primitives_ns":{"counted":6.0,"looked":9000.0,"recorded":70.0,"relayed":80.0},)"
-                     R"("program_cpu_s":60.0,"recorded_calls":1000,"type":"cost"})");
+  expect_bytes(cost,
+               R"({"node_index":2,"primitives_ns":{"counted":6.0,"looked":9000.0,"recorded":70.0,"relayed":80.0},)"
+               R"("program_cpu_s":60.0,"recorded_calls":1000,"type":"cost"})");
   cost = {};
   cost.limit_percent = 2.0;
   cost.state = "open";
   cost.windows = 1;
   cost.ranks = {{{3, 0.5, 0.25, 10, 20, 30.0}}};
-  expect_bytes(cost, R"({"limit_percent":2.0,"ranks":[[3,0.5,0.25,10,20,30.0]],"state":"open","type":"cost","windows":1})");
+  expect_bytes(cost,
+               R"({"limit_percent":2.0,"ranks":[[3,0.5,0.25,10,20,30.0]],"state":"open","type":"cost","windows":1})");
 }
 
 TEST(ControlRecords, BytesThatAreNoTextBecomeReplacementCharacters) {
@@ -83,7 +90,8 @@ TEST(ControlRecords, BytesThatAreNoTextBecomeReplacementCharacters) {
 }
 
 TEST(ControlRecords, NeedATypeAndNoMore) {
-  for (const char* text : {"", "[]", "1", "\"process\"", "null", "{", "{}", R"({"type":1})", R"({"type":null})", "{\"type\":\"note\"}x"}) {
+  for (const char* text :
+       {"", "[]", "1", "\"process\"", "null", "{", "{}", R"({"type":1})", R"({"type":null})", "{\"type\":\"note\"}x"}) {
     const auto record = decode_control(text);
     ASSERT_FALSE(record.ok()) << text;
     EXPECT_EQ(record.error().code, ErrorCode::kInvalidInput);
@@ -99,8 +107,9 @@ TEST(ControlRecords, NeedATypeAndNoMore) {
 TEST(ControlRecords, AWrongTypeIsAsIfAbsent) {
   for (const char* wrong : {"null", "true", "{}", "[]", "\"7\""}) {
     const std::string of(wrong);
-    const auto process = decoded<ProcessRecord>(R"({"type":"process","rank":)" + of + R"(,"world_size":)" + of + R"(,"pid":)" + of +
-                                                R"(,"node_index":)" + of + R"(,"init_s":)" + of + R"(,"thread_level":)" + of + "}");
+    const auto process =
+        decoded<ProcessRecord>(R"({"type":"process","rank":)" + of + R"(,"world_size":)" + of + R"(,"pid":)" + of +
+                               R"(,"node_index":)" + of + R"(,"init_s":)" + of + R"(,"thread_level":)" + of + "}");
     EXPECT_EQ(process.rank, kNoRank);
     EXPECT_FALSE(process.world_size);
     EXPECT_FALSE(process.node_index);
@@ -110,8 +119,9 @@ TEST(ControlRecords, AWrongTypeIsAsIfAbsent) {
     const auto relay = decoded<RelayRecord>(R"({"type":"relay","cpu_s":)" + of + R"(,"bytes_sent":)" + of + "}");
     EXPECT_EQ(relay.cpu_s, 0);
     EXPECT_EQ(relay.bytes_sent, 0u);
-    const auto cost = decoded<CostRecord>(R"({"type":"cost","direct_s":)" + of + R"(,"windows":)" + of + R"(,"primitives_ns":)" +
-                                          (of == "{}" ? "1" : of) + R"(,"ranks":)" + (of == "[]" ? "1" : of) + "}");
+    const auto cost =
+        decoded<CostRecord>(R"({"type":"cost","direct_s":)" + of + R"(,"windows":)" + of + R"(,"primitives_ns":)" +
+                            (of == "{}" ? "1" : of) + R"(,"ranks":)" + (of == "[]" ? "1" : of) + "}");
     EXPECT_FALSE(cost.direct_s);
     EXPECT_FALSE(cost.windows);
     EXPECT_FALSE(cost.primitives_ns);
@@ -153,7 +163,8 @@ TEST(ControlRecords, BrokenEntriesOfListsAreLeftOut) {
   ASSERT_TRUE(cost.ranks);
   ASSERT_EQ(cost.ranks->size(), 1u);
   EXPECT_EQ(cost.ranks->front().program_cpu_s, 5);
-  EXPECT_THAT(decoded<ProcedureListRecord>(R"({"type":"procedure_list","names":["a",1,null,"b"]})").list.names, ElementsAre("a", "b"));
+  EXPECT_THAT(decoded<ProcedureListRecord>(R"({"type":"procedure_list","names":["a",1,null,"b"]})").list.names,
+              ElementsAre("a", "b"));
   EXPECT_THAT(decoded<ProcedureListRecord>(R"({"type":"procedure_list","names":"a"})").list.names, IsEmpty());
   nlohmann::json many{{"type", "procedure_candidate"}, {"names", std::vector<std::string>(kMaxRecordNames + 9, "f")}};
   EXPECT_EQ(decoded<ProcedureCandidateRecord>(many.dump()).names.size(), kMaxRecordNames);

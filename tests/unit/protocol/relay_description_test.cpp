@@ -42,12 +42,13 @@ StepDescription program() {
 }
 
 TEST(RelayDescription, HasItsBytes) {
-  EXPECT_EQ(encode(program()),
-            R"({"cluster":"c","command":["./app","x)"
-            "\xef\xbf\xbd"
-            R"("],"command_cut":true,"cpus_on_node":4,"gid":100,"job":7,"limits":{"step_cpu_percent":2.5,"step_trace_limit_mb":100},)"
-            R"("networks":["a"],"node":"n2","node_index":1,"nodes":["n1","n2"],"overhead_limit_percent":2.0,"restart":0,)"
-            R"("start_realtime_ns":5,"step":0,"submit_host":"login","task_ids":[2],"tasks":3,"tasks_per_node":[2,1],"uid":1000,"user":"ann"})");
+  EXPECT_EQ(
+      encode(program()),
+      R"({"cluster":"c","command":["./app","x)"
+      "\xef\xbf\xbd"
+      R"("],"command_cut":true,"cpus_on_node":4,"gid":100,"job":7,"limits":{"step_cpu_percent":2.5,"step_trace_limit_mb":100},)"
+      R"("networks":["a"],"node":"n2","node_index":1,"nodes":["n1","n2"],"overhead_limit_percent":2.0,"restart":0,)"
+      R"("start_realtime_ns":5,"step":0,"submit_host":"login","task_ids":[2],"tasks":3,"tasks_per_node":[2,1],"uid":1000,"user":"ann"})");
   EXPECT_EQ(encode(RelayDescription{job(), NodesOfJob{{"n1", "n2"}, 0, 8}, true}),
             R"({"cluster":"c","gid":100,"job":7,"limits":{"step_cpu_percent":2.5,"step_trace_limit_mb":100},)"
             R"("mpirun":{"cpus_on_node":8,"node_index":0,"nodes":["n1","n2"]},"networks":[],"on_demand":true,)"
@@ -70,7 +71,8 @@ TEST(RelayDescription, TheStepsOwnStreamIsWithoutMpirun) {
   EXPECT_FALSE(streams->on_demand);
   EXPECT_EQ(streams->runs["launcher"], "mpirun");
   EXPECT_EQ(streams->runs["nodes"], json({"n2"}));
-  for (const char* key : {"step", "tasks", "tasks_per_node", "task_ids", "command", "command_cut", "node", "start_realtime_ns"})
+  for (const char* key :
+       {"step", "tasks", "tasks_per_node", "task_ids", "command", "command_cut", "node", "start_realtime_ns"})
     EXPECT_FALSE(streams->runs.contains(key)) << key;
   EXPECT_EQ(streams->runs["user"], "ann");
 }
@@ -101,7 +103,8 @@ TEST(RelayDescription, ARunIsTheJobsWithItsOwnRanks) {
 }
 
 TEST(RelayDescription, RefusesWhatIsNone) {
-  for (const char* text : {"", "[]", "{}", R"({"mpirun":1})", R"({"job":1})"}) EXPECT_FALSE(decode_relay_description(text).ok()) << text;
+  for (const char* text : {"", "[]", "{}", R"({"mpirun":1})", R"({"job":1})"})
+    EXPECT_FALSE(decode_relay_description(text).ok()) << text;
   EXPECT_TRUE(decode_relay_description(R"({"step":0,"on_demand":true})")->own == R"({"step":0})");
   EXPECT_FALSE(decode_relay_description(R"({"step":0,"on_demand":true})")->on_demand) << "there is nobody to wait for";
   EXPECT_TRUE(decode_relay_description(R"({"step":0,"on_demand":true,"mpirun":{}})")->on_demand);

@@ -66,7 +66,8 @@ TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
 TEST(StepDescription, LimitsAreTheUsers) {
   json description = good();
   EXPECT_FALSE(protocol::decode_step_description(description.dump())->limits[cost::Limit::kStepCpu]);
-  description["limits"] = {{"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}, {"network_limit_kBps", 1}, {"later", "x"}};
+  description["limits"] = {
+      {"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}, {"network_limit_kBps", 1}, {"later", "x"}};
   const auto parsed = protocol::decode_step_description(description.dump());
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
   EXPECT_EQ(parsed->limits[cost::Limit::kStepCpu], 2.5);
@@ -138,23 +139,30 @@ TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
   EXPECT_FALSE(protocol::decode_step_description(std::string(1 << 20, '[')).ok());
   // Valid JSON, whose copies would recurse.
   const std::string deep = std::string(1 << 20, '[') + std::string(1 << 20, ']');
-  const auto parsed = protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
+  const auto parsed = protocol::decode_step_description(
+      R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
   ASSERT_FALSE(parsed.ok());
   EXPECT_NE(parsed.error().message.find("nested too deeply"), std::string::npos);
-  EXPECT_TRUE(protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
+  EXPECT_TRUE(
+      protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})")
+          .ok());
 }
 
 TEST(StreamDescription, IsWhatIsTheStreamsOwn) {
-  auto step = protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
+  auto step = protocol::decode_step_description(
+      R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
   ASSERT_TRUE(step.ok());
-  const auto parse = [&](const char* own) { return protocol::decode_stream_description(nlohmann::json::parse(own), *step); };
+  const auto parse = [&](const char* own) {
+    return protocol::decode_stream_description(nlohmann::json::parse(own), *step);
+  };
   EXPECT_EQ(parse("{}")->task_ids, (std::vector<Rank>{0, 1}));
   EXPECT_EQ(parse("{}")->cpus_on_node, 8u);
   EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->task_ids, (std::vector<Rank>{2, 3}));
   EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->cpus_on_node, 4u);
   EXPECT_TRUE(parse(R"({"task_ids":null,"registered_by_lbfd":true})")->task_ids.empty());
   EXPECT_TRUE(parse(R"({"task_ids":null,"registered_by_lbfd":true})")->registered_by_lbfd);
-  for (const char* wrong : {"[]", "3", R"({"task_ids":[4]})", R"({"task_ids":"x"})", R"({"cpus_on_node":-1})", R"({"registered_by_lbfd":1})"})
+  for (const char* wrong : {"[]", "3", R"({"task_ids":[4]})", R"({"task_ids":"x"})", R"({"cpus_on_node":-1})",
+                            R"({"registered_by_lbfd":1})"})
     EXPECT_FALSE(parse(wrong).ok()) << wrong;
 }
 

@@ -21,8 +21,9 @@ TEST(StreamEnd, NeedsTheLastSequenceOnly) {
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->lost_batches, 0u);
   EXPECT_EQ(end->reason, "");
-  for (const char* text : {"", "[]", "7", "{}", R"({"last_sequence":-1})", R"({"last_sequence":"1"})", R"({"last_sequence":1.5})",
-                           R"({"last_sequence":1,"lost_batches":-1})", R"({"last_sequence":1,"lost_batches":null})"}) {
+  for (const char* text :
+       {"", "[]", "7", "{}", R"({"last_sequence":-1})", R"({"last_sequence":"1"})", R"({"last_sequence":1.5})",
+        R"({"last_sequence":1,"lost_batches":-1})", R"({"last_sequence":1,"lost_batches":null})"}) {
     const auto refused = decode_stream_end(text);
     ASSERT_FALSE(refused.ok()) << text;
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidInput);

@@ -14,7 +14,8 @@ class CollectorProcedures : public CollectorTest {};
 // A kRecordProcedure as the capture writes it, or nearly.
 void append_words(RingFile& file, ring::ProcedureWord word, std::uint32_t id, const std::string& name,
                   const std::string& text, std::uint64_t bytes) {
-  const ring::Record record = ring::record_of(ring::ProcedureText{word, id, static_cast<std::uint32_t>(name.size()), bytes});
+  const ring::Record record =
+      ring::record_of(ring::ProcedureText{word, id, static_cast<std::uint32_t>(name.size()), bytes});
   std::vector<std::uint64_t> values((name.size() + text.size() + 7) / 8, 0);
   std::memcpy(values.data(), (name + text).data(), name.size() + text.size());
   EXPECT_TRUE(file.append(record, values));
@@ -59,7 +60,7 @@ TEST_F(CollectorProcedures, ProceduresAreNamedBeforeTheirTimes) {
 TEST_F(CollectorProcedures, BrokenWordsAboutProceduresAreNotBelieved) {
   Sleeper process;
   RingFile file(dir_.path(), process.pid(), process.pid());
-  append_words(file, ring::ProcedureWord::kName, 1, "f", "", 4000);          // longer than what is there
+  append_words(file, ring::ProcedureWord::kName, 1, "f", "", 4000);           // longer than what is there
   append_words(file, static_cast<ring::ProcedureWord>(9), 1, "f");            // no such word
   append_words(file, ring::ProcedureWord::kName, 1u << 20, "f");              // no such number
   append_words(file, ring::ProcedureWord::kName, 2, std::string(8, '\xff'));  // no UTF-8
@@ -74,7 +75,8 @@ TEST_F(CollectorProcedures, BrokenWordsAboutProceduresAreNotBelieved) {
 TEST_F(CollectorProcedures, CandidatesAndSamplesBecomeRecords) {
   Sleeper process;
   RingFile file(dir_.path(), process.pid(), process.pid());
-  append_words(file, ring::ProcedureWord::kCandidate, 0, "grid::Solver::step(double)", "0 2 130 200\nsolve\ngrid::run()\n");
+  append_words(file, ring::ProcedureWord::kCandidate, 0, "grid::Solver::step(double)",
+               "0 2 130 200\nsolve\ngrid::run()\n");
   append_words(file, ring::ProcedureWord::kCandidate, 0, "pack", "1 2 20 200\n");
   append_words(file, ring::ProcedureWord::kSamples, 0, "tiny", "10 7 640");
   {
@@ -109,7 +111,8 @@ TEST_F(CollectorProcedures, CandidatesAndSamplesBecomeRecords) {
   EXPECT_EQ(of_type(decoded, "note").size(), 2U);
 }
 
-// What lbfd wants all ranks to measure goes into the rings of processes that are there and that come, and into the stream once.
+// What lbfd wants all ranks to measure goes into the rings of processes that are there and that come, and into the
+// stream once.
 TEST_F(CollectorProcedures, AListOfProceduresReachesTheRings) {
   Sleeper process;
   RingFile file(dir_.path(), process.pid(), process.pid());

@@ -63,8 +63,8 @@ TEST_F(CollectorTest, AKilledProcessLeavesAllItWrote) {
   EXPECT_FALSE(std::filesystem::exists(file.path));
 }
 
-// A rank that sleeps, waits in a call or is suspended, and what a program does after MPI_Finalize: lbfd would give up a stream
-// from which nothing comes.
+// A rank that sleeps, waits in a call or is suspended, and what a program does after MPI_Finalize: lbfd would give up a
+// stream from which nothing comes.
 TEST_F(CollectorTest, WhereNothingIsRecordedAnEmptyBatchComes) {
   Sleeper process;
   pass(60'000);
@@ -127,7 +127,8 @@ TEST_F(CollectorTest, AStoppedRankThatIsThenFrozenIsStillStopped) {
   const auto decoded = finish();
   const auto notes = of_type(decoded, "note");
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_THAT(notes[0]["text"].get<std::string>(), testing::HasSubstr("was stopped (a suspended job?) for about 10.5 s"));
+  EXPECT_THAT(notes[0]["text"].get<std::string>(),
+              testing::HasSubstr("was stopped (a suspended job?) for about 10.5 s"));
   EXPECT_NEAR(notes[0]["stopped_s"].get<double>(), 10.5, 0.01);
 }
 
@@ -320,8 +321,7 @@ TEST_F(CollectorTest, AHostileRingBecomesAGapAndANoteAndHarmsNobodyElse) {
 }
 
 TEST_F(CollectorTest, OtherFilesInTheDirectoryAreIgnored) {
-  for (const char* name :
-       {"step.json", "x.ring", "1.ring", "-5.6.ring", "12.ring.ring", "99999999999.1.ring"}) {
+  for (const char* name : {"step.json", "x.ring", "1.ring", "-5.6.ring", "12.ring.ring", "99999999999.1.ring"}) {
     std::ofstream(dir_.path() + "/" + name) << "x";
   }
   pass();
@@ -361,8 +361,8 @@ TEST_F(CollectorTest, KeepAlivesTellProcessorTimeOnlyOutsideOfCalls) {
   EXPECT_NEAR(sum, 5.0, 1e-8);
 }
 
-// Of a rank that polls, and is preempted, what has been measured so far is all that passed until its last record, with the time
-// that is in no event: it is told whenever `elapsed_s` is, which progress is compared with.
+// Of a rank that polls, and is preempted, what has been measured so far is all that passed until its last record, with
+// the time that is in no event: it is told whenever `elapsed_s` is, which progress is compared with.
 TEST_F(CollectorTest, WhatIsInNoEventIsToldWhileTheWindowIsOpen) {
   Sleeper process;
   RingFile file(dir_.path(), process.pid(), process.pid());
@@ -387,7 +387,8 @@ TEST_F(CollectorTest, WhatIsInNoEventIsToldWhileTheWindowIsOpen) {
   std::vector<std::pair<EventKind, Seconds>> told;
   const auto decoded = finish();
   for (const auto& [rank, event] : decoded.events) {
-    if (event.kind == EventKind::kKeepAlive || event.kind == EventKind::kWindowClose) told.emplace_back(event.kind, event.call_s);
+    if (event.kind == EventKind::kKeepAlive || event.kind == EventKind::kWindowClose)
+      told.emplace_back(event.kind, event.call_s);
   }
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].first, EventKind::kKeepAlive);
@@ -395,8 +396,8 @@ TEST_F(CollectorTest, WhatIsInNoEventIsToldWhileTheWindowIsOpen) {
   EXPECT_NEAR(told[1].second, 0.2, 1e-8);
 }
 
-// What is spent once while the program runs (a thread that begins late, the procedures of "auto") is neither the capture's cost
-// nor the program's processor time, which pays for it.
+// What is spent once while the program runs (a thread that begins late, the procedures of "auto") is neither the
+// capture's cost nor the program's processor time, which pays for it.
 TEST_F(CollectorTest, WhatIsSpentOnceLaterIsNobodysTime) {
   RingFile file(dir_.path(), ::getpid(), ::getpid());
   file.put(offsetof(ring::Header, once_cpu_ns), std::uint64_t{7'000'000});

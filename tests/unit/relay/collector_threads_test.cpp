@@ -59,8 +59,9 @@ TEST_F(CollectorThreads, AReceiveOfOneThreadDoesNotComeBeforeWhatAnotherSentMean
   put(other, EventKind::kSend, 20000, 20000, 0);
   put(other, EventKind::kEndRecv, 20000, 20000, 0);
   pass();
-  EXPECT_THAT(kinds(finish()), testing::ElementsAre(EventKind::kStartRecv, EventKind::kSend, EventKind::kStartRecv, EventKind::kSend,
-                                          EventKind::kEndRecv, EventKind::kEndRecv, EventKind::kExit));
+  EXPECT_THAT(kinds(finish()),
+              testing::ElementsAre(EventKind::kStartRecv, EventKind::kSend, EventKind::kStartRecv, EventKind::kSend,
+                                   EventKind::kEndRecv, EventKind::kEndRecv, EventKind::kExit));
 }
 
 // Threads of two ranks that send to each other with MPI_Ssend: no send is over before its receive was posted.
@@ -79,8 +80,8 @@ TEST_F(CollectorThreads, BlockingCallsOfThreadsBeginAndEnd) {
   other.append(receive);
   pass();
   const auto decoded = finish();
-  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kIsend, EventKind::kStartRecv, EventKind::kWait, EventKind::kEndRecv,
-                                                   EventKind::kExit));
+  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kIsend, EventKind::kStartRecv, EventKind::kWait,
+                                                   EventKind::kEndRecv, EventKind::kExit));
   const auto event = [&](std::size_t i) { return decoded.events[i].second; };
   EXPECT_EQ(event(0).flags, kFlagSync | kFlagHasRequest | kFlagCallBegin);
   EXPECT_EQ(event(0).tag, 3);
@@ -106,8 +107,8 @@ TEST_F(CollectorThreads, ABlockingCallThatNothingCameBetweenIsOneEvent) {
   other.append(RingFile::record(EventKind::kCollective, 7000, 8000));
   pass();
   const auto decoded = finish();
-  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kSend, EventKind::kRecv, EventKind::kRecv, EventKind::kCollective,
-                                                   EventKind::kExit));
+  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kSend, EventKind::kRecv, EventKind::kRecv,
+                                                   EventKind::kCollective, EventKind::kExit));
   for (std::size_t i = 0; i < 4; ++i) {
     const auto& event = decoded.events[i].second;
     EXPECT_EQ(event.flags, kFlagCallBegin) << i;
@@ -148,8 +149,8 @@ TEST_F(CollectorThreads, ASendrecvOfAThreadBeginsAndEnds) {
   other.append(RingFile::record(EventKind::kRecv, 3000, 4000));
   pass();
   const auto decoded = finish();
-  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kStartRecv, EventKind::kIsend, EventKind::kRecv, EventKind::kWait,
-                                                   EventKind::kEndRecv, EventKind::kExit));
+  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kStartRecv, EventKind::kIsend, EventKind::kRecv,
+                                                   EventKind::kWait, EventKind::kEndRecv, EventKind::kExit));
   const auto event = [&](std::size_t i) { return decoded.events[i].second; };
   EXPECT_EQ(event(3).request, event(1).request);
   EXPECT_EQ(event(4).request, event(0).request);
@@ -177,8 +178,8 @@ TEST_F(CollectorThreads, FencesOfThreadsBeginAndEnd) {
   fence(other, 3000, 9000);
   pass();
   EXPECT_THAT(kinds(finish()),
-              testing::ElementsAre(EventKind::kOneSidedSync, EventKind::kIcollective, EventKind::kOneSidedSync, EventKind::kIcollective,
-                                   EventKind::kWait, EventKind::kWait, EventKind::kExit));
+              testing::ElementsAre(EventKind::kOneSidedSync, EventKind::kIcollective, EventKind::kOneSidedSync,
+                                   EventKind::kIcollective, EventKind::kWait, EventKind::kWait, EventKind::kExit));
 }
 
 // Two threads, each in a collective on a communicator of its own: both begin before one of them ends.
@@ -213,8 +214,8 @@ TEST_F(CollectorThreads, CollectivesOfThreadsBeginAndEnd) {
   EXPECT_NE(begin_1.request, begin_2.request);
 }
 
-// One thread closes the window, another one ends the capture; both records bear the same time, and the latter's ring may be
-// read first.
+// One thread closes the window, another one ends the capture; both records bear the same time, and the latter's ring
+// may be read first.
 TEST_F(CollectorThreads, TheEndOfACaptureComesBehindTheCloseThatAnotherThreadWrote) {
   for (const bool closer_is_first : {true, false}) {
     lbfd_.batches.clear();
@@ -235,9 +236,10 @@ TEST_F(CollectorThreads, TheEndOfACaptureComesBehindTheCloseThatAnotherThreadWro
     process.kill();
     auto again = Collector::make({dir_.path(), 2, 0});
     const auto decoded = finish();
-    EXPECT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kStartRecv, EventKind::kStartRecv, EventKind::kEndRecv, EventKind::kEndRecv,
-                                            EventKind::kWindowClose, EventKind::kCommCreate, EventKind::kSkipped,
-                                            EventKind::kWindowOpen, EventKind::kExit));
+    EXPECT_THAT(kinds(decoded),
+                testing::ElementsAre(EventKind::kStartRecv, EventKind::kStartRecv, EventKind::kEndRecv,
+                                     EventKind::kEndRecv, EventKind::kWindowClose, EventKind::kCommCreate,
+                                     EventKind::kSkipped, EventKind::kWindowOpen, EventKind::kExit));
     EXPECT_NEAR(decoded.events.at(4).second.process_s, 40e-9, 1e-12) << "the close has its own adjustment";
     ASSERT_TRUE(again.ok());
     *collector_ = std::move(*again);
@@ -303,7 +305,8 @@ TEST_F(CollectorThreads, AReceiveThatIsUnderWayHoldsTheOtherThreadsBack) {
   RingFile main_thread(dir_.path(), process.pid(), process.pid());
   RingFile other(dir_.path(), process.pid(), process.pid() + 1);
   const std::uint64_t begin = now_ns_ + 1'000'000;
-  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{mpi_function("MPI_Recv")->id} << ring::kWhereBits);
+  other.put(offsetof(ring::Header, in_call),
+            ring::kInCall | std::uint32_t{mpi_function("MPI_Recv")->id} << ring::kWhereBits);
   other.put(offsetof(ring::Header, call_enter_ticks), begin);
   main_thread.append(RingFile::record(EventKind::kProbe, begin + 10, begin + 20));
   pass(100);
@@ -317,18 +320,21 @@ TEST_F(CollectorThreads, AReceiveThatIsUnderWayHoldsTheOtherThreadsBack) {
   other.append(RingFile::record(EventKind::kRecv, begin, late - 10));
   other.put(offsetof(ring::Header, in_call), ring::kInProgram);
   pass(1);
-  EXPECT_THAT(kinds(finish()), testing::ElementsAre(EventKind::kProbe, EventKind::kRecv, EventKind::kProbe, EventKind::kExit));
+  EXPECT_THAT(kinds(finish()),
+              testing::ElementsAre(EventKind::kProbe, EventKind::kRecv, EventKind::kProbe, EventKind::kExit));
 }
 
 TEST_F(CollectorThreads, WhereMuchWaitsAReceiveHoldsNothingBack) {
   Sleeper process;
   RingFile busy(dir_.path(), process.pid(), process.pid(), 8 << 20);
   RingFile other(dir_.path(), process.pid(), process.pid() + 1);
-  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{mpi_function("MPI_Recv")->id} << ring::kWhereBits);
+  other.put(offsetof(ring::Header, in_call),
+            ring::kInCall | std::uint32_t{mpi_function("MPI_Recv")->id} << ring::kWhereBits);
   other.put(offsetof(ring::Header, call_enter_ticks), std::uint64_t{1500});
   const auto add = [&](std::uint64_t from, std::uint64_t n) {
     std::vector<ring::Record> records;
-    for (std::uint64_t i = 0; i < n; ++i) records.push_back(RingFile::record(EventKind::kProbe, from + 10 * i, from + 10 * i));
+    for (std::uint64_t i = 0; i < n; ++i)
+      records.push_back(RingFile::record(EventKind::kProbe, from + 10 * i, from + 10 * i));
     busy.append_all(records);
   };
   const std::uint64_t begin = now_ns_ + 130'000'000;
@@ -384,8 +390,8 @@ TEST_F(CollectorThreads, AThreadsCommunicatorIsDefinedForTheOthers) {
   definition.comm = 1;
   other.append(definition, {42, 0, 0, 1});
   pass();
-  EXPECT_THAT(kinds(finish()), testing::ElementsAre(EventKind::kCommCreate, EventKind::kSend, EventKind::kCommCreate,
-                                          EventKind::kExit));
+  EXPECT_THAT(kinds(finish()),
+              testing::ElementsAre(EventKind::kCommCreate, EventKind::kSend, EventKind::kCommCreate, EventKind::kExit));
 }
 
 // One thread has more in its ring than a pass takes: the other's later records wait for it.

@@ -22,8 +22,7 @@ TEST(CommonLook, RelaysThatStartedAtDifferentTimesMeet) {
   std::set<Nanoseconds> looks;
   for (const Nanoseconds started : {3 * kMs, 20 * kMs + 7, 48 * kMs}) {
     const Nanoseconds first = kToday + started;
-    const Nanoseconds second =
-        first + until_common_look_ns(first, 50 * kMs) + 300'000;  // a look takes 0.3 ms
+    const Nanoseconds second = first + until_common_look_ns(first, 50 * kMs) + 300'000;  // a look takes 0.3 ms
     looks.insert(second + until_common_look_ns(second, 50 * kMs));
   }
   EXPECT_EQ(looks.size(), 1u);

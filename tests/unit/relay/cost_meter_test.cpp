@@ -70,11 +70,11 @@ TEST(CostMeter, HostileCountersCountForNothing) {
   meter.observe(status_of({1000, 10, 1000, 80 * 256}), 1e-9, 1, kNode, cost);
   const RankCost sound = cost;
   const PrimitiveReading hostile[] = {
-      {500, 10, 1000, 80 * 256},     // back
-      {kHuge, 10, 1000, 80 * 256},   // more than fit into the time
-      {600, 20, 2000, 80 * 256},     // back from there
-      {700, 5, 2000, 80 * 256},      // fewer sampled than before
-      {800, 15, kHuge - 5, kHuge},   // believable counts, impossible times
+      {500, 10, 1000, 80 * 256},    // back
+      {kHuge, 10, 1000, 80 * 256},  // more than fit into the time
+      {600, 20, 2000, 80 * 256},    // back from there
+      {700, 5, 2000, 80 * 256},     // fewer sampled than before
+      {800, 15, kHuge - 5, kHuge},  // believable counts, impossible times
   };
   for (const PrimitiveReading& reading : hostile) {
     meter.observe(status_of(reading), 1e-9, 0.05, kNode, cost);

@@ -78,8 +78,7 @@ TEST_F(DeliveryTest, BatchesArriveInOrderAndTheStreamEnds) {
   run(delivery, 2 * kSecondNs);
   EXPECT_EQ(delivery.outcome(), Outcome::kDelivered);
   EXPECT_EQ(numbers(), first(5));
-  EXPECT_EQ(lbfd_.ends[kTarget],
-            (nlohmann::json{{"last_sequence", 5}, {"lost_batches", 0}, {"reason", "step_end"}}));
+  EXPECT_EQ(lbfd_.ends[kTarget], (nlohmann::json{{"last_sequence", 5}, {"lost_batches", 0}, {"reason", "step_end"}}));
   EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
   EXPECT_EQ(delivery.totals().batches, 5U);
 }
@@ -97,7 +96,8 @@ TEST_F(DeliveryTest, AnAnswerBringsTheListOfProcedures) {
     run(delivery, now_ns_ + kSecondNs / 10);
     return delivery.procedure_list();
   };
-  const auto first_list = answered({{"generation", 3}, {"names", {"solve", "grid::pack(int, long)"}}, {"text", "solve 40 %"}});
+  const auto first_list =
+      answered({{"generation", 3}, {"names", {"solve", "grid::pack(int, long)"}}, {"text", "solve 40 %"}});
   ASSERT_NE(first_list, nullptr);
   EXPECT_EQ(first_list->generation, 3U);
   EXPECT_EQ(protocol::lines_of(*first_list), "solve\ngrid::pack(int, long)\n");
@@ -112,7 +112,8 @@ TEST_F(DeliveryTest, AnAnswerBringsTheListOfProcedures) {
            nlohmann::json(7)}) {
     EXPECT_EQ(answered(bad)->generation, 3U) << bad;
   }
-  EXPECT_EQ(answered({{"generation", 4}, {"names", nlohmann::json::array()}})->names.size(), 0U) << "none is a list, too";
+  EXPECT_EQ(answered({{"generation", 4}, {"names", nlohmann::json::array()}})->names.size(), 0U)
+      << "none is a list, too";
 }
 
 TEST_F(DeliveryTest, ARetryAfterALostAnswerIsAppliedOnce) {
@@ -242,7 +243,8 @@ TEST_F(DeliveryTest, AFullSpoolLosesBatchesAndSaysSo) {
   EXPECT_EQ(lbfd_.ends[kTarget]["lost_batches"], 60 - arrived.size());
 }
 
-// The batch that was being sent does not fit into the spool, the next ones do: they are of no use without it, the end is.
+// The batch that was being sent does not fit into the spool, the next ones do: they are of no use without it, the end
+// is.
 TEST_F(DeliveryTest, BehindABatchThatIsLostAtTheEndNothingIsDelivered) {
   {
     DeliveryOptions small = options(200'000);
@@ -299,8 +301,7 @@ TEST_F(DeliveryTest, ARefusedBatchEndsTheStreamWithoutAnEndlessLoop) {
   run(delivery, now_ns_ + 5 * kSecondNs);
   EXPECT_EQ(delivery.outcome(), Outcome::kLost);
   EXPECT_EQ(numbers(), first(1));
-  EXPECT_EQ(lbfd_.ends[kTarget],
-            (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}}));
+  EXPECT_EQ(lbfd_.ends[kTarget], (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}}));
   EXPECT_LT(lbfd_.requests, 10);
 }
 

@@ -37,13 +37,11 @@ class FakeLbfd {
     if (!rest.starts_with("/batches/")) return {404, "{}"};
     const auto sequence = std::stoull(std::string(rest.substr(9)));
     auto& stored = batches[key];
-    if (refuse_batch != 0 && sequence >= refuse_batch)
-      return {400, R"({"error":"bad batch","code":"invalid_input"})"};
+    if (refuse_batch != 0 && sequence >= refuse_batch) return {400, R"({"error":"bad batch","code":"invalid_input"})"};
     if (sequence > stored.size() + 1) return answer(409, key);
     if (sequence == stored.size() + 1) {
       auto header = read_batch_header(std::as_bytes(std::span(body.data(), body.size())));
-      if (!header || header->sequence != sequence)
-        return {400, R"({"error":"wrong number","code":"invalid_input"})"};
+      if (!header || header->sequence != sequence) return {400, R"({"error":"wrong number","code":"invalid_input"})"};
       stored.emplace_back(body);
       if (lose_answers > 0) {  // durable, but the relay never hears of it
         --lose_answers;
@@ -101,7 +99,7 @@ class FakeLbfd {
   int repeated = 0;
   std::atomic<int> status_for_all = 0;  // set while the server runs
   int lose_answers = 0;
-  nlohmann::json procedures;  // of every answer; null: none
+  nlohmann::json procedures;        // of every answer; null: none
   double expected_calls_per_s = 0;  // 0: not said
   double expected_call_s = 0;
   double expected_relay_share = 0;

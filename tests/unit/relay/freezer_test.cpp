@@ -16,20 +16,25 @@ constexpr const char* kVersion1Mounts =
     "40 25 0:36 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
 
 TEST(Freezer, OfVersion1) {
-  EXPECT_EQ(freezer_file_in("12:cpu,cpuacct:/\n7:freezer:/slurm/uid_1000/job_5/step_0\n0::/user.slice\n", kVersion1Mounts),
-            "/sys/fs/cgroup/freezer/slurm/uid_1000/job_5/step_0/freezer.state");
+  EXPECT_EQ(
+      freezer_file_in("12:cpu,cpuacct:/\n7:freezer:/slurm/uid_1000/job_5/step_0\n0::/user.slice\n", kVersion1Mounts),
+      "/sys/fs/cgroup/freezer/slurm/uid_1000/job_5/step_0/freezer.state");
 }
 
 TEST(Freezer, OfVersion2) {
-  EXPECT_EQ(freezer_file_in("0::/system.slice/slurmstepd.scope/job_5/step_0/user/task_0\n",
-                            "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n"),
-            "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/step_0/user/task_0/cgroup.events");
+  EXPECT_EQ(
+      freezer_file_in(
+          "0::/system.slice/slurmstepd.scope/job_5/step_0/user/task_0\n",
+          "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n"),
+      "/sys/fs/cgroup/system.slice/slurmstepd.scope/job_5/step_0/user/task_0/cgroup.events");
 }
 
 // A container, or a node of the test cluster, sees a part of the tree, mounted over the whole.
 TEST(Freezer, BelowTheRootOfItsMount) {
-  const std::string mounts = std::string(kVersion1Mounts) + "90 36 0:32 /lbf-cluster/node1 /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n";
-  EXPECT_EQ(freezer_file_in("7:freezer:/lbf-cluster/node1/job_5\n", mounts), "/sys/fs/cgroup/freezer/job_5/freezer.state");
+  const std::string mounts = std::string(kVersion1Mounts) +
+                             "90 36 0:32 /lbf-cluster/node1 /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n";
+  EXPECT_EQ(freezer_file_in("7:freezer:/lbf-cluster/node1/job_5\n", mounts),
+            "/sys/fs/cgroup/freezer/job_5/freezer.state");
   EXPECT_EQ(freezer_file_in("7:freezer:/lbf-cluster/node1\n", mounts), "/sys/fs/cgroup/freezer/freezer.state");
   EXPECT_EQ(freezer_file_in("7:freezer:/lbf-cluster/node10/job_5\n", mounts),
             "/sys/fs/cgroup/freezer/lbf-cluster/node10/job_5/freezer.state")

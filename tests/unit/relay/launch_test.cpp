@@ -28,14 +28,16 @@ std::string environment(std::initializer_list<const char*> words) {
 }
 
 TEST(Launch, EveryMpirunHasItsNameOnEveryNode) {
-  const Launch four = launch_of_environment(environment({"A=B", "PMIX_NAMESPACE=1682046977", "OMPI_COMM_WORLD_LOCAL_SIZE=2"}));
+  const Launch four =
+      launch_of_environment(environment({"A=B", "PMIX_NAMESPACE=1682046977", "OMPI_COMM_WORLD_LOCAL_SIZE=2"}));
   EXPECT_EQ(four.run, "ompi4-25666");  // 1682046977 = 25666 * 65536 + 1
   EXPECT_FALSE(four.spawned);
   EXPECT_EQ(four.local_size, 2);
   const Launch child = launch_of_environment(environment({"PMIX_NAMESPACE=1682046978"}));
   EXPECT_EQ(child.run, four.run);
   EXPECT_TRUE(child.spawned);
-  const Launch five = launch_of_environment(environment({"PMIX_NAMESPACE=prterun-node1-2236@1", "OMPI_COMM_WORLD_LOCAL_SIZE=3"}));
+  const Launch five =
+      launch_of_environment(environment({"PMIX_NAMESPACE=prterun-node1-2236@1", "OMPI_COMM_WORLD_LOCAL_SIZE=3"}));
   EXPECT_EQ(five.run, "prterun-node1-2236");
   EXPECT_FALSE(five.spawned);
   EXPECT_EQ(five.local_size, 3);
@@ -45,21 +47,23 @@ TEST(Launch, EveryMpirunHasItsNameOnEveryNode) {
 // What MPICH 4.0.2's mpiexec starts under Slurm.
 TEST(Launch, HydraIsNamedByItsProxy) {
   const std::string rank = environment({"PMI_SIZE=4", "PMI_FD=6", "MPI_LOCALNRANKS=2", "SLURM_STEP_ID=3"});
-  const std::string proxy = environment({"/usr/bin/hydra_pmi_proxy", "--control-port", "node1:37783", "--rmk", "slurm", "--pgid", "0",
-                                         "--proxy-id", "-1"});
+  const std::string proxy = environment({"/usr/bin/hydra_pmi_proxy", "--control-port", "node1:37783", "--rmk", "slurm",
+                                         "--pgid", "0", "--proxy-id", "-1"});
   const Launch launch = launch_by_hydra(rank, proxy);
   EXPECT_EQ(launch.run, "hydra-node1:37783-3");
   EXPECT_FALSE(launch.spawned);
   EXPECT_EQ(launch.local_size, 2);
   // A later mpiexec of the job may have the port again, not the step.
   EXPECT_NE(launch_by_hydra(environment({"MPI_LOCALNRANKS=2", "SLURM_STEP_ID=4"}), proxy).run, launch.run);
-  const Launch child = launch_by_hydra(rank, environment({"hydra_pmi_proxy", "--pgid", "1", "--control-port", "node1:37783"}));
+  const Launch child =
+      launch_by_hydra(rank, environment({"hydra_pmi_proxy", "--pgid", "1", "--control-port", "node1:37783"}));
   EXPECT_EQ(child.run, launch.run);
   EXPECT_TRUE(child.spawned);
   EXPECT_EQ(launch_by_hydra(environment({"MPI_LOCALNRANKS=2"}), proxy).run, "hydra-node1:37783-");
 
   EXPECT_EQ(launch_by_hydra(environment({"PMI_SIZE=4", "PMI_FD=6"}), proxy).run, "") << "srun --mpi=pmi2";
-  EXPECT_EQ(launch_by_hydra(rank, environment({"/bin/sh", "hydra_pmi_proxy", "--control-port", "node1:37783"})).run, "");
+  EXPECT_EQ(launch_by_hydra(rank, environment({"/bin/sh", "hydra_pmi_proxy", "--control-port", "node1:37783"})).run,
+            "");
   EXPECT_EQ(launch_by_hydra(rank, environment({"hydra_pmi_proxy", "--control-port"})).run, "");
   EXPECT_EQ(launch_by_hydra(rank, environment({"hydra_pmi_proxy", "--control-port", ""})).run, "");
   EXPECT_EQ(launch_by_hydra(rank, "").run, "");
@@ -73,7 +77,8 @@ TEST(Launch, SlurmsOwnTasksAndStrangeWordsBelongToNoMpirun) {
   EXPECT_EQ(launch_of_environment(environment({"XPMIX_NAMESPACE=1"})).run, "");
   EXPECT_EQ(launch_of_environment(environment({("PMIX_NAMESPACE=" + std::string(300, 'x') + "@1").c_str()})).run, "");
   EXPECT_EQ(launch_of_environment("PMIX_NAMESPACE").run, "");  // cut
-  EXPECT_EQ(launch_of_environment(environment({"PMIX_NAMESPACE=65537", "OMPI_COMM_WORLD_LOCAL_SIZE=-4"})).local_size, 0);
+  EXPECT_EQ(launch_of_environment(environment({"PMIX_NAMESPACE=65537", "OMPI_COMM_WORLD_LOCAL_SIZE=-4"})).local_size,
+            0);
 }
 
 TEST(Launch, RunsHaveNumbersThatSlurmNeverGives) {
@@ -127,7 +132,8 @@ class RunsTest : public testing::Test {
     options_.end_fd = end_read_.get();
     options_.deliver_timeout_s = 5;
     // A batch script: no step of its own.
-    options_.step_description = R"({"cluster":"c","job":7,"mpirun":{"nodes":["n1","n2"],"node_index":1,"cpus_on_node":4}})";
+    options_.step_description =
+        R"({"cluster":"c","job":7,"mpirun":{"nodes":["n1","n2"],"node_index":1,"cpus_on_node":4}})";
     request_ = [this](std::string_view method, std::string_view target, std::string_view body,
                       std::string_view) -> Result<HttpResponse> {
       const std::lock_guard lock(mutex_);

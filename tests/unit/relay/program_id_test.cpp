@@ -40,8 +40,8 @@ class ProgramIdTest : public testing::Test {
     return text + notes;
   }
   static std::string note(std::uint32_t type, const std::string& name, const std::string& value) {
-    const std::uint32_t head[3] = {static_cast<std::uint32_t>(name.size()),
-                                   static_cast<std::uint32_t>(value.size()), type};
+    const std::uint32_t head[3] = {static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(value.size()),
+                                   type};
     std::string text(reinterpret_cast<const char*>(head), sizeof head);
     const auto pad = [&] { text.resize((text.size() + 3) & ~std::size_t{3}); };
     text += name;

@@ -90,8 +90,8 @@ TEST(RecordConverter, AWindowsTimeIsAllThatPassed) {
   EXPECT_NEAR(measured_s(), 6000e-9, 1e-15);
 }
 
-// While the window is open it can be told so far; nothing is told twice, and what a killed process has not closed is there
-// to its last record.
+// While the window is open it can be told so far; nothing is told twice, and what a killed process has not closed is
+// there to its last record.
 TEST(RecordConverter, TimeInNoEventIsToldOnce) {
   RecordConverter converter(0, 2);
   Recorded out;
@@ -179,10 +179,9 @@ TEST(RecordConverter, SumsAreExactOverManyRecords) {
     now = leave;
   }
   // The last keep-alives may not be used up yet.
-  ASSERT_TRUE(converter
-                  .convert(RingFile::record(EventKind::kExit, now + 10'000'000, now + 10'000'000), {}, kNs,
-                           out.sink())
-                  .ok());
+  ASSERT_TRUE(
+      converter.convert(RingFile::record(EventKind::kExit, now + 10'000'000, now + 10'000'000), {}, kNs, out.sink())
+          .ok());
   EXPECT_NEAR(out.process_s(), static_cast<double>(process + 10'000'000) * kNs, 1e-12);
 }
 
@@ -302,12 +301,10 @@ TEST(RecordConverter, MoreCommunicatorsThanATraceMayHaveAreAGap) {
   Recorded out;
   const std::vector<std::uint64_t> members{9, 0, 0, 1};
   constexpr auto kFirstTooMany = static_cast<std::uint32_t>(kMaxTraceCommunicators);
-  ASSERT_TRUE(
-      converter.convert(on_comm(EventKind::kCommCreate, kFirstTooMany, 1, 1), members, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kCommCreate, kFirstTooMany, 1, 1), members, kNs, out.sink()).ok());
   ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, kFirstTooMany, 2, 3), {}, kNs, out.sink()).ok());
   ASSERT_TRUE(
-      converter.convert(on_comm(EventKind::kCommCreate, kFirstTooMany - 1, 4, 4), members, kNs, out.sink())
-          .ok());
+      converter.convert(on_comm(EventKind::kCommCreate, kFirstTooMany - 1, 4, 4), members, kNs, out.sink()).ok());
   ASSERT_EQ(out.events.size(), 3U);
   EXPECT_EQ(out.events[0].kind, EventKind::kGap);
   EXPECT_EQ(out.events[1].kind, EventKind::kGap);
@@ -334,8 +331,7 @@ TEST(RecordConverter, ADefinitionAheadTakesNoTime) {
   const ring::Record definition = on_comm(EventKind::kCommCreate, 3, 40, 45);
   converter.define_ahead(definition, members, out.sink());
   converter.define_ahead(definition, members, out.sink());
-  converter.define_ahead(on_comm(EventKind::kCommCreate, 4, 1, 1), std::vector<std::uint64_t>{9, 0, 7},
-                         out.sink());
+  converter.define_ahead(on_comm(EventKind::kCommCreate, 4, 1, 1), std::vector<std::uint64_t>{9, 0, 7}, out.sink());
   ASSERT_EQ(out.events.size(), 1U);
   EXPECT_DOUBLE_EQ(out.events[0].process_s, 0);
   ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, 3, 10, 20), {}, kNs, out.sink()).ok());

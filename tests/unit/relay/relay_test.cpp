@@ -84,9 +84,8 @@ class HttpServer {
     }
     const std::size_t first = request.find(' ');
     const std::size_t second = request.find(' ', first + 1);
-    const HttpResponse response =
-        lbfd_.handle(request.substr(0, first), request.substr(first + 1, second - first - 1),
-                     request.substr(header_end + 4));
+    const HttpResponse response = lbfd_.handle(request.substr(0, first), request.substr(first + 1, second - first - 1),
+                                               request.substr(header_end + 4));
     const std::string text = "HTTP/1.1 " + std::to_string(response.status) +
                              " x\r\nContent-Length: " + std::to_string(response.body.size()) +
                              "\r\nConnection: close\r\n\r\n" + response.body;
@@ -116,8 +115,7 @@ class RelayTest : public testing::Test {
     timespec used{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     options_.cpu_before_s = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-    options_.step_description =
-        R"({"cluster":"test","job":7,"step":0,"nodes":["n1"],"node_index":0,"tasks":2})";
+    options_.step_description = R"({"cluster":"test","job":7,"step":0,"nodes":["n1"],"node_index":0,"tasks":2})";
   }
   void use(std::uint16_t port) {
     options_.server = "http://127.0.0.1:" + std::to_string(port);
@@ -126,9 +124,7 @@ class RelayTest : public testing::Test {
     auto shared = std::make_shared<HttpClient>(std::move(*client));
     // As make_request_function(), but without munge: there may be no munged where tests run.
     request_ = [shared](std::string_view method, std::string_view target, std::string_view body,
-                        std::string_view type) {
-      return shared->request(method, target, body, type, HttpAuth::kNone);
-    };
+                        std::string_view type) { return shared->request(method, target, body, type, HttpAuth::kNone); };
   }
   // A program that writes COUNT sends into its ring and ends.
   void run_program(RingFile& file, std::uint64_t count) {
@@ -318,7 +314,8 @@ TEST_F(RelayCostTest, WhatIsSpentOnceIsApart) {
   EXPECT_GT(relay_once_s, 0) << "the probe of its primitives at least";
   for (const auto& control : controls) {
     if (control["type"] != "relay") continue;
-    EXPECT_GE(control["cpu_s"].get<double>(), relay_once_s + cost["relay_cpu_s"].get<double>() - 1e-9) << "the whole of it";
+    EXPECT_GE(control["cpu_s"].get<double>(), relay_once_s + cost["relay_cpu_s"].get<double>() - 1e-9)
+        << "the whole of it";
   }
 }
 
@@ -341,8 +338,8 @@ TEST_F(RelayCostTest, WhatCostsTooMuchIsClosed) {
 TEST_F(RelayCostTest, ALimitOfZeroTurnsItOff) {
   use_limit(0);
   auto file = ring();
-  const auto cost = last_cost(run_with(
-      *file, [&] { EXPECT_TRUE(wait_for([&] { return order_in(*file) == ring::CaptureOrder::kOff; })); }));
+  const auto cost = last_cost(
+      run_with(*file, [&] { EXPECT_TRUE(wait_for([&] { return order_in(*file) == ring::CaptureOrder::kOff; })); }));
   EXPECT_EQ(cost["state"], "off");
 }
 
@@ -460,10 +457,10 @@ class FlushSpoolTest : public RelayTest {
       auto client = HttpClient::make(server);
       if (!client) return client.error();
       auto shared = std::make_shared<HttpClient>(std::move(*client));
-      return RequestFunction([shared](std::string_view method, std::string_view target, std::string_view body,
-                                      std::string_view type) {
-        return shared->request(method, target, body, type, HttpAuth::kNone);
-      });
+      return RequestFunction(
+          [shared](std::string_view method, std::string_view target, std::string_view body, std::string_view type) {
+            return shared->request(method, target, body, type, HttpAuth::kNone);
+          });
     };
   }
   // What a relay leaves that never reached its lbfd. Returns that one's port.
@@ -573,8 +570,8 @@ TEST_F(RelayTest, BadDescriptionsAreRefused) {
                           R"({"job":7,"step":0,"node_index":0,"tasks":2})"}) {
     EXPECT_FALSE(read_step_identity(bad).ok()) << bad;
   }
-  auto identity = read_step_identity(
-      R"({"cluster":"c","job":12,"step":3,"restart":1,"nodes":["a","b"],"node_index":1,"tasks":4})");
+  auto identity =
+      read_step_identity(R"({"cluster":"c","job":12,"step":3,"restart":1,"nodes":["a","b"],"node_index":1,"tasks":4})");
   ASSERT_TRUE(identity.ok());
   EXPECT_EQ(identity->key, "c/12/3/1");
   EXPECT_EQ(identity->stream, 1U);

@@ -24,9 +24,7 @@ namespace lbf::relay {
 class RingFile {
  public:
   RingFile(const std::string& dir, std::int32_t pid, std::int32_t tid, std::uint64_t capacity = 4096)
-      : name(std::to_string(pid) + "." + std::to_string(tid) + ".ring"),
-        path(dir + "/" + name),
-        capacity_(capacity) {
+      : name(std::to_string(pid) + "." + std::to_string(tid) + ".ring"), path(dir + "/" + name), capacity_(capacity) {
     std::vector<char> zero(sizeof(ring::Header) + capacity, 0);
     std::ofstream(path, std::ios::binary).write(zero.data(), static_cast<std::streamsize>(zero.size()));
     fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -50,14 +48,12 @@ class RingFile {
 
   template <typename T>
   void put(std::size_t offset, T value) {
-    ASSERT_EQ(::pwrite(fd_, &value, sizeof value, static_cast<off_t>(offset)),
-              static_cast<ssize_t>(sizeof value));
+    ASSERT_EQ(::pwrite(fd_, &value, sizeof value, static_cast<off_t>(offset)), static_cast<ssize_t>(sizeof value));
   }
   template <typename T>
   T get(std::size_t offset) const {
     T value{};
-    EXPECT_EQ(::pread(fd_, &value, sizeof value, static_cast<off_t>(offset)),
-              static_cast<ssize_t>(sizeof value));
+    EXPECT_EQ(::pread(fd_, &value, sizeof value, static_cast<off_t>(offset)), static_cast<ssize_t>(sizeof value));
     return value;
   }
 
@@ -108,9 +104,7 @@ class RingFile {
   void append_adjust(std::uint64_t preempted, std::uint64_t blocked, std::uint64_t waiting) {
     EXPECT_TRUE(append(ring::record_of(ring::Adjustment{preempted, blocked, waiting})));
   }
-  void set_state(ring::ProcessState state) {
-    put(offsetof(ring::Header, state), static_cast<std::uint32_t>(state));
-  }
+  void set_state(ring::ProcessState state) { put(offsetof(ring::Header, state), static_cast<std::uint32_t>(state)); }
   std::uint64_t head() const { return head_; }
 
   const std::string name;

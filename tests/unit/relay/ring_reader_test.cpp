@@ -98,10 +98,9 @@ TEST_F(RingReaderTest, ASecondReaderGoesOnWhereTheFirstEnded) {
   auto reader = open(file);
   ASSERT_TRUE(reader.ok());
   std::vector<std::uint64_t> enters;
-  ASSERT_TRUE(reader
-                  ->drain(kNoLimit, [&](const ring::Record& r,
-                                        std::span<const std::uint64_t>) { enters.push_back(r.enter); })
-                  .ok());
+  ASSERT_TRUE(
+      reader->drain(kNoLimit, [&](const ring::Record& r, std::span<const std::uint64_t>) { enters.push_back(r.enter); })
+          .ok());
   EXPECT_THAT(enters, testing::ElementsAre(7));
 }
 
@@ -151,8 +150,7 @@ TEST_F(RingReaderTest, HostileRecordLengthsEndTheRing) {
     auto reader = open(file);
     ASSERT_TRUE(reader.ok());
     int records = 0;
-    auto drained =
-        reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; });
+    auto drained = reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; });
     EXPECT_FALSE(drained.ok()) << words;
     EXPECT_EQ(records, 1) << words;  // the one before it stands
   }
@@ -167,9 +165,7 @@ TEST_F(RingReaderTest, UnknownKindOpOrFunctionEndsTheRing) {
     auto reader = open(file);
     ASSERT_TRUE(reader.ok());
     int records = 0;
-    EXPECT_FALSE(
-        reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; })
-            .ok());
+    EXPECT_FALSE(reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; }).ok());
     EXPECT_EQ(records, 0);
   };
   refuse([](ring::Record& r) { r.kind = kEventKindCount; });

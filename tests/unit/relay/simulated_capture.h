@@ -73,8 +73,8 @@ struct SimulatedMoment {
 inline constexpr Nanoseconds kSimulationStartNs = 1'795'000'000'123'456'789;
 
 // One moment per millisecond; the relay looks every 50 ms, and when the control asked for it.
-inline std::vector<SimulatedMoment> simulate(CostControl& control, std::vector<SimulatedRank>& ranks, Seconds duration_s,
-                                             const SimulatedCosts& costs = {},
+inline std::vector<SimulatedMoment> simulate(CostControl& control, std::vector<SimulatedRank>& ranks,
+                                             Seconds duration_s, const SimulatedCosts& costs = {},
                                              const std::function<bool(Seconds)>& pressed = {}) {
   constexpr Nanoseconds kTickNs = 1'000'000;
   constexpr Nanoseconds kPaceNs = 50'000'000;
@@ -124,10 +124,10 @@ inline std::vector<SimulatedMoment> simulate(CostControl& control, std::vector<S
       for (std::size_t i = 0; i < of.size(); ++i) of[i]->control = orders[i];
       decide_ns = std::min(now_ns + kPaceNs, std::max(control.until_ns(), now_ns + 1));
     }
-    const auto recording = std::count_if(ranks.begin(), ranks.end(),
-                                         [](const SimulatedRank& rank) { return rank.recording_window != 0; });
-    moments.push_back({at_s, control.state(), program_cpu_s, capture_s + relay_cpu_s,
-                       static_cast<std::size_t>(recording)});
+    const auto recording =
+        std::count_if(ranks.begin(), ranks.end(), [](const SimulatedRank& rank) { return rank.recording_window != 0; });
+    moments.push_back(
+        {at_s, control.state(), program_cpu_s, capture_s + relay_cpu_s, static_cast<std::size_t>(recording)});
   }
   return moments;
 }

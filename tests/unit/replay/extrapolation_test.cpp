@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "predictor/engine/match/blocks.h"
-
 #include <algorithm>
 #include <cmath>
 #include <random>
 #include <span>
 #include <vector>
+
+#include "predictor/engine/match/blocks.h"
 
 namespace lbf::extrapolation_test {
 namespace {
@@ -72,7 +72,8 @@ TEST(Extrapolation, FewWindowsSpeakThroughTheirBlocks) {
   const double half_s = 3.18245 * of_one * std::sqrt((1 + 4.0 / 12) / 4 + 2) * 12;
   EXPECT_NEAR(run.high_s, 29 + half_s, 1e-3);
   EXPECT_NEAR(run.low_s, std::max(29 - half_s, 11.0), 1e-3);
-  EXPECT_EQ(engine::extrapolate({1, 5}, windows, 17, std::span(blocks).first(1)).high_s, engine::extrapolate({1, 5}, windows, 17).high_s);
+  EXPECT_EQ(engine::extrapolate({1, 5}, windows, 17, std::span(blocks).first(1)).high_s,
+            engine::extrapolate({1, 5}, windows, 17).high_s);
 }
 
 // A capture that ended after a long wait and a moment of calls: two blocks, and no more than two can tell.

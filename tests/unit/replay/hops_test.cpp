@@ -14,8 +14,8 @@ using testing::HasSubstr;
 std::shared_ptr<const engine::Topology> topology() {
   return std::make_shared<const engine::Topology>(
       *engine::Topology::parse("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n2\nSwitchName=top Switches=a,b\n"
-                       "SwitchName=alone Nodes=n3\n",
-                       "topology.conf"));
+                               "SwitchName=alone Nodes=n3\n",
+                               "topology.conf"));
 }
 
 // Flight 1 s inside a node, 2 s below one leaf switch, 5 s over two levels, 9 s where nobody knows, whatever
@@ -26,9 +26,9 @@ std::shared_ptr<const engine::Network> network(const std::string& more = "", con
            "000000.0]]\n";
   };
   return std::make_shared<const engine::Network>(*engine::Network::parse("name = \"hops\"\n" + path("self-node", 1) +
-                                                             path("hop:1", 2) + path("remote", 9) +
-                                                             path("hop:2", 5) + more + contention,
-                                                         "hops.toml"));
+                                                                             path("hop:1", 2) + path("remote", 9) +
+                                                                             path("hop:2", 5) + more + contention,
+                                                                         "hops.toml"));
 }
 
 // Each rank on a node of its own, which are these nodes of the topology.
@@ -58,7 +58,8 @@ Event event(EventKind kind, Seconds process_s, Rank peer = kAnyRank, Bytes bytes
   return made;
 }
 
-std::vector<engine::Prediction> predict(const std::vector<std::vector<Event>>& events, std::vector<engine::Target> targets) {
+std::vector<engine::Prediction> predict(const std::vector<std::vector<Event>>& events,
+                                        std::vector<engine::Target> targets) {
   const Rank ranks = static_cast<Rank>(events.size());
   auto made = engine::Predictor::make(ranks, std::move(targets));
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
@@ -126,10 +127,9 @@ TEST(Hops, EagerLimitAndRendezvousOfThePath) {
   // arrives 5 - 5 = 0 s later; rank 0 is free at 20 + 5 = 25 s. One level: rank 0 goes on at once, the
   // message is there at 3 s.
   const auto on = network("eager_limit_bytes = 99\n");
-  const std::vector<std::vector<Event>> late = {
-      {event(EventKind::kSend, 1, 1, 100), event(EventKind::kExit, 0)},
-      {event(EventKind::kRecv, 20, 0, 100), event(EventKind::kExit, 0)},
-      {event(EventKind::kExit, 0)}};
+  const std::vector<std::vector<Event>> late = {{event(EventKind::kSend, 1, 1, 100), event(EventKind::kExit, 0)},
+                                                {event(EventKind::kRecv, 20, 0, 100), event(EventKind::kExit, 0)},
+                                                {event(EventKind::kExit, 0)}};
   const auto on_one_processor = [](engine::Target t) {
     t.node_of_rank[2] = 0;
     t.nodes = 2;
@@ -199,9 +199,8 @@ TEST(Hops, DefaultTargetsAreOnTheRunsNodesOrOnTheTopologysChoice) {
   // nodes: no switch has so many. All of it on both networks.
   using Nodes = std::vector<std::uint32_t>;
   using testing::Pair;
-  EXPECT_THAT(nodes,
-              ElementsAre(Pair(2, Nodes{2, 0}), Pair(1, Nodes{2}), Pair(2, Nodes{2, 0}), Pair(4, Nodes{}),
-                          Pair(2, Nodes{2, 0}), Pair(1, Nodes{2}), Pair(2, Nodes{2, 0}), Pair(4, Nodes{})));
+  EXPECT_THAT(nodes, ElementsAre(Pair(2, Nodes{2, 0}), Pair(1, Nodes{2}), Pair(2, Nodes{2, 0}), Pair(4, Nodes{}),
+                                 Pair(2, Nodes{2, 0}), Pair(1, Nodes{2}), Pair(2, Nodes{2, 0}), Pair(4, Nodes{})));
   for (const engine::Target& t : targets) EXPECT_EQ(t.topology != nullptr, !t.topology_node_of_node.empty());
 }
 

@@ -64,12 +64,11 @@ TEST(DefaultTargets, TheOneThatRanThenEveryNodeCountThatDividesEvenlyOnEveryNetw
     EXPECT_EQ(target.cores_per_node, 3u);
     seen.emplace_back(target.nodes, target.placement + " " + target.network->name());
   }
-  EXPECT_THAT(seen,
-              testing::UnorderedElementsAre(testing::Pair(2, "cyclic zero"), testing::Pair(1, "block zero"),
-                                            testing::Pair(2, "block zero"), testing::Pair(3, "block zero"),
-                                            testing::Pair(6, "block zero"), testing::Pair(2, "cyclic lan"),
-                                            testing::Pair(1, "block lan"), testing::Pair(2, "block lan"),
-                                            testing::Pair(3, "block lan"), testing::Pair(6, "block lan")));
+  EXPECT_THAT(seen, testing::UnorderedElementsAre(testing::Pair(2, "cyclic zero"), testing::Pair(1, "block zero"),
+                                                  testing::Pair(2, "block zero"), testing::Pair(3, "block zero"),
+                                                  testing::Pair(6, "block zero"), testing::Pair(2, "cyclic lan"),
+                                                  testing::Pair(1, "block lan"), testing::Pair(2, "block lan"),
+                                                  testing::Pair(3, "block lan"), testing::Pair(6, "block lan")));
 }
 
 TEST(DefaultTargets, NothingTwice) {

@@ -44,7 +44,7 @@ class TwoTargets : public testing::Test {
     ranks_ = ranks;
     predictor_ =
         *engine::Predictor::make(ranks, {target(apart, static_cast<std::uint32_t>(ranks)),
-                                 target(std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0), 1)});
+                                         target(std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0), 1)});
   }
   void feed(Rank rank, const Event& e) {
     const Result<void> fed = predictor_->feed(rank, e);
@@ -64,8 +64,7 @@ TEST(PredictorMake, RefusesTargetsThatCannotBe) {
   EXPECT_THAT(refused(0, {target({0}, 1)}), HasSubstr("ranks"));
   EXPECT_THAT(refused(1, {}), HasSubstr("no target"));
   EXPECT_THAT(refused(2, {target({0}, 1)}), HasSubstr("places 1 ranks"));
-  EXPECT_THAT(refused(2, {target({0, 1}, 2), target({0, 2}, 2)}),
-              AllOf(HasSubstr("target 2"), HasSubstr("rank 1")));
+  EXPECT_THAT(refused(2, {target({0, 1}, 2), target({0, 2}, 2)}), AllOf(HasSubstr("target 2"), HasSubstr("rank 1")));
   EXPECT_THAT(refused(1, {target({0}, 0)}), HasSubstr("no node"));
   EXPECT_THAT(refused(1, {target({0}, 1, 0)}), HasSubstr("no processor"));
   engine::Target slow = target({0}, 1);
@@ -90,9 +89,8 @@ TEST_F(TwoTargets, AMessageThatWasNeverSentIsNamed) {
   feed(0, event(EventKind::kRecv, 1, 1, 5));
   feed(0, event(EventKind::kExit));
   feed(1, event(EventKind::kExit, 2));
-  EXPECT_EQ(
-      diagnosis(),
-      "rank 0 waits at its event 2 for a message from rank 1, tag 5, communicator 0, that was never sent");
+  EXPECT_EQ(diagnosis(),
+            "rank 0 waits at its event 2 for a message from rank 1, tag 5, communicator 0, that was never sent");
   for (const engine::Prediction& prediction : predictor_->predictions()) EXPECT_FALSE(prediction.complete);
 }
 
@@ -120,10 +118,9 @@ TEST_F(TwoTargets, ACyclicWaitIsNamed) {
     feed(rank, event(EventKind::kExit));
   }
   const std::string why = diagnosis();
-  EXPECT_THAT(
-      why,
-      AllOf(HasSubstr("cyclic wait: rank 0 (event 1) waits for a message from rank 1, tag 4, communicator 0"),
-            HasSubstr("rank 2 (event 1)"), HasSubstr("back at rank 0 (event 1)")));
+  EXPECT_THAT(why,
+              AllOf(HasSubstr("cyclic wait: rank 0 (event 1) waits for a message from rank 1, tag 4, communicator 0"),
+                    HasSubstr("rank 2 (event 1)"), HasSubstr("back at rank 0 (event 1)")));
 }
 
 TEST_F(TwoTargets, TheCauseOfAChainIsNamedNotItsEnd) {
@@ -147,8 +144,7 @@ TEST_F(TwoTargets, ANonBlockingCollectiveThatNotAllCalled) {
   feed(0, wait);
   feed(0, event(EventKind::kExit));
   feed(1, event(EventKind::kExit));
-  EXPECT_THAT(diagnosis(),
-              AllOf(HasSubstr("a non-blocking collective of rank 0"), HasSubstr("rank 1, collective 1")));
+  EXPECT_THAT(diagnosis(), AllOf(HasSubstr("a non-blocking collective of rank 0"), HasSubstr("rank 1, collective 1")));
 }
 
 TEST_F(TwoTargets, AnErrorIsFinalAndPredictionsStayReadable) {

@@ -99,8 +99,7 @@ class Maker {
       step.before.push_back({random_time(random_), stack});
       if (left == 0) break;
       const bool enters = stack.empty() || random_() % 2 == 0;
-      const std::uint32_t procedure =
-          enters ? static_cast<std::uint32_t>(random_() % kProcedures) : stack.back();
+      const std::uint32_t procedure = enters ? static_cast<std::uint32_t>(random_() % kProcedures) : stack.back();
       if (!compact_) {
         say(push(rank, enters ? EventKind::kEnter : EventKind::kLeave, step.before.back().seconds), {procedure});
       }
@@ -243,8 +242,8 @@ reference::Program program_of(const Traced& trace, const std::vector<std::vector
 
 enum class Order { kRankByRank, kShuffled, kShuffledAndEager };
 
-std::vector<engine::Prediction> predict(const Traced& trace, const std::vector<engine::Target>& targets, const engine::ProcedurePlan& plan,
-                                Order order, std::mt19937_64& random) {
+std::vector<engine::Prediction> predict(const Traced& trace, const std::vector<engine::Target>& targets,
+                                        const engine::ProcedurePlan& plan, Order order, std::mt19937_64& random) {
   Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(trace.ranks, targets, plan);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
   engine::Predictor& predictor = **made;
@@ -317,15 +316,13 @@ TEST_P(MovedProcedures, EqualTheMovedTraceInTheReference) {
     for (std::size_t t = 0; t < targets.size(); ++t) {
       const std::uint32_t v = targets[t].scenario;
       const auto times = moved_times(trace, v == 0 ? engine::Scenario{} : plan.scenarios[v - 1]);
-      const reference::Outcome outcome =
-          reference::simulate(program_of(trace, times), configurations[t].machine);
+      const reference::Outcome outcome = reference::simulate(program_of(trace, times), configurations[t].machine);
       if (outcome.ambiguous) continue;
       ASSERT_EQ(first[t].complete, outcome.complete) << "target " << t << ": " << first[t].why_stuck;
       if (!outcome.complete) continue;
       ++complete;
       for (std::size_t rank = 0; rank < outcome.finish.size(); ++rank) {
-        ASSERT_NEAR(first[t].rank_finish_s[rank], outcome.finish[rank],
-                    1e-9 * std::max(1.0, outcome.finish[rank]))
+        ASSERT_NEAR(first[t].rank_finish_s[rank], outcome.finish[rank], 1e-9 * std::max(1.0, outcome.finish[rank]))
             << "target " << t << ", scenario " << v << ", rank " << rank;
       }
     }

@@ -111,8 +111,7 @@ class Maker {
       case 1: {
         Event event = start(rank, chance(2) ? EventKind::kBlocked : EventKind::kUnmodelled);
         event.off_s = event.kind == EventKind::kBlocked ? duration() : 0;
-        act_on(rank,
-               {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
+        act_on(rank, {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
         add(rank, event);
         return;
       }
@@ -333,9 +332,8 @@ class Maker {
   // is how they are paired and replayed.
   void collective(bool nonblocking) {
     if (chance(2)) return;
-    static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier,   CollectiveOp::kAlltoall,
-                                            CollectiveOp::kAllreduce, CollectiveOp::kBcast,
-                                            CollectiveOp::kReduce,    CollectiveOp::kGather};
+    static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier, CollectiveOp::kAlltoall, CollectiveOp::kAllreduce,
+                                            CollectiveOp::kBcast,   CollectiveOp::kReduce,   CollectiveOp::kGather};
     const CollectiveOp op = kOps[pick(0, 5)];
     const bool in_place = chance(4);
     const Bytes bytes = op == CollectiveOp::kBarrier ? 0 : pick(0, 4000);
@@ -400,8 +398,7 @@ class Maker {
         const bool copies = steps[at].kind == engine::CollectiveStep::Kind::kCopy;
         if (copies || steps[at].kind == engine::CollectiveStep::Kind::kReduce) {
           const Action::Kind kind = copies ? Action::Kind::kCopy : Action::Kind::kReduce;
-          trace_.program.processes[runner].actions.push_back(
-              {kind, 0, 0, static_cast<double>(steps[at++].bytes)});
+          trace_.program.processes[runner].actions.push_back({kind, 0, 0, static_cast<double>(steps[at++].bytes)});
           continue;
         }
         std::vector<std::size_t> sent;
@@ -450,8 +447,8 @@ class Maker {
   // Sends to ranks that have exited are never received: where that needs a buffer they stay uncompleted.
   void finish_outstanding(Rank rank) {
     const auto& outstanding = outstanding_[static_cast<std::size_t>(rank)];
-    while (std::any_of(outstanding.begin(), outstanding.end(),
-                       [this](const Outstanding& o) { return may_complete(o); })) {
+    while (
+        std::any_of(outstanding.begin(), outstanding.end(), [this](const Outstanding& o) { return may_complete(o); })) {
       complete_outstanding(rank);
     }
   }
@@ -534,8 +531,8 @@ void make_topology(std::mt19937_64& random, Configuration& configuration) {
     }
   };
   const std::size_t trees = random() % 4 == 0 ? 2 : 1;
-  for (std::size_t tree = 0;
-       tree < trees || machine.switches_of_cluster_node.size() < configuration.target.nodes; ++tree) {
+  for (std::size_t tree = 0; tree < trees || machine.switches_of_cluster_node.size() < configuration.target.nodes;
+       ++tree) {
     const std::size_t top = add_switch({});
     for (std::size_t i = 0; i < 1 + random() % 4 || machine.switches_of_cluster_node.size() < 3; ++i) {
       if (random() % 2 == 0) {
@@ -574,8 +571,7 @@ void make_topology(std::mt19937_64& random, Configuration& configuration) {
   std::shuffle(nodes.begin(), nodes.end(), random);
   nodes.resize(target.nodes);
   machine.cluster_node_of_node = nodes;
-  for (int node : nodes)
-    target.topology_node_of_node.push_back(*target.topology->find("n" + std::to_string(node)));
+  for (int node : nodes) target.topology_node_of_node.push_back(*target.topology->find("n" + std::to_string(node)));
 }
 
 }  // namespace
@@ -610,8 +606,8 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
       machine.speed[node] = target.speed_of_node.back();
     }
   }
-  target.waiting =
-      std::array{engine::Waiting::kYield, engine::Waiting::kYield, engine::Waiting::kBlock, engine::Waiting::kSpin}[random() % 4];
+  target.waiting = std::array{engine::Waiting::kYield, engine::Waiting::kYield, engine::Waiting::kBlock,
+                              engine::Waiting::kSpin}[random() % 4];
   machine.spins = target.waiting == engine::Waiting::kSpin;
   machine.yields = target.waiting == engine::Waiting::kYield;
   if (random() % 4 == 0) {

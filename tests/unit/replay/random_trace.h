@@ -22,7 +22,7 @@ struct Trace {
 Trace make_trace(std::mt19937_64& random);
 
 struct Configuration {
-  engine::Target target;               // for the engine
+  engine::Target target;       // for the engine
   reference::Machine machine;  // the same for the reference
 };
 Configuration make_configuration(std::mt19937_64& random, Rank ranks);

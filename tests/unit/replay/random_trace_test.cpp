@@ -22,7 +22,7 @@ constexpr double kRelativeError = 1e-9;
 enum class Order { kRankByRank, kShuffled, kShuffledAndEager };
 
 std::vector<engine::Prediction> predict(const random_trace::Trace& trace, const std::vector<engine::Target>& targets,
-                                Order order, std::mt19937_64& random) {
+                                        Order order, std::mt19937_64& random) {
   Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(trace.ranks, targets);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
   engine::Predictor& predictor = **made;
@@ -59,8 +59,7 @@ TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
   int stuck = 0;
   int ambiguous = 0;
   for (int i = 0; i < kTraces / 8; ++i) {
-    const std::uint64_t seed =
-        static_cast<std::uint64_t>(GetParam()) * 100003 + static_cast<std::uint64_t>(i);
+    const std::uint64_t seed = static_cast<std::uint64_t>(GetParam()) * 100003 + static_cast<std::uint64_t>(i);
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const random_trace::Trace trace = random_trace::make_trace(random);
@@ -94,13 +93,11 @@ TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
       if (!outcome.complete) continue;
       ASSERT_EQ(expected.size(), first[t].rank_finish_s.size());
       for (std::size_t rank = 0; rank < expected.size(); ++rank) {
-        ASSERT_NEAR(first[t].rank_finish_s[rank], expected[rank],
-                    kRelativeError * std::max(1.0, expected[rank]))
-            << "target " << t << " (" << targets[t].placement << ", " << targets[t].cores_per_node
-            << " cores), rank " << rank;
+        ASSERT_NEAR(first[t].rank_finish_s[rank], expected[rank], kRelativeError * std::max(1.0, expected[rank]))
+            << "target " << t << " (" << targets[t].placement << ", " << targets[t].cores_per_node << " cores), rank "
+            << rank;
       }
-      EXPECT_EQ(first[t].lbf_s,
-                *std::max_element(first[t].rank_finish_s.begin(), first[t].rank_finish_s.end()));
+      EXPECT_EQ(first[t].lbf_s, *std::max_element(first[t].rank_finish_s.begin(), first[t].rank_finish_s.end()));
     }
   }
   // Programs that rely on buffers, on targets that have none, are part of it, but not most of it; so are ones

@@ -28,8 +28,8 @@ struct Live {
   double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
   bool waits = false;        // for a message event (also while asleep until it)
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
-  double connected = kInfinity;  // since its first send over a path with first_peer has left
-  bool settled = false;          // it has received over such a path
+  double connected = kInfinity;                     // since its first send over a path with first_peer has left
+  bool settled = false;                             // it has received over such a path
   double finish = 0;
 };
 
@@ -60,8 +60,7 @@ class Simulation {
         sender_of_(program.messages.size()) {
     for (std::size_t p = 0; p < program.processes.size(); ++p) {
       for (const Action& action : program.processes[p].actions) {
-        if (action.kind == Action::Kind::kSend || action.kind == Action::Kind::kIsend)
-          sender_of_[action.message] = p;
+        if (action.kind == Action::Kind::kSend || action.kind == Action::Kind::kIsend) sender_of_[action.message] = p;
       }
     }
     for (std::size_t p = 0; p < program.processes.size(); ++p) {
@@ -96,8 +95,7 @@ class Simulation {
         if (!sends || program_.processes[p].background) continue;
         for (std::size_t other = 0; other < program_.processes.size(); ++other) {
           const Process& started = program_.processes[other];
-          if (started.background && started.actions.front().message == action.message)
-            find_first_messages(other, met);
+          if (started.background && started.actions.front().message == action.message) find_first_messages(other, met);
         }
       } else if (m.src != m.dst) {
         const bool is_new = met.insert(sends ? m.dst : m.src).second;
@@ -139,8 +137,7 @@ class Simulation {
   double handshake(const Message& m) const { return std::min(cost(path(m).flight, 0), flight(m)); }
   bool rendezvous(const Message& m) const { return !m.internal && (m.sync || m.bytes > path(m).eager_limit); }
   bool uses_links(const Message& m) const {
-    return machine_.contention != Machine::Contention::kNone && !m.internal &&
-           node_of(m.src) != node_of(m.dst);
+    return machine_.contention != Machine::Contention::kNone && !m.internal && node_of(m.src) != node_of(m.dst);
   }
 
   void send(std::size_t index) {
@@ -197,8 +194,7 @@ class Simulation {
     const auto [last, is_new] = last_departure_.try_emplace({m.src, m.dst}, now_, sender_of_[index]);
     if (!is_new) {
       const auto [time, process] = last->second;
-      if (process != sender_of_[index] && now_ - time <= kSameTime * std::max(1.0, now_))
-        outcome_.ambiguous = true;
+      if (process != sender_of_[index] && now_ - time <= kSameTime * std::max(1.0, now_)) outcome_.ambiguous = true;
       last->second = {now_, sender_of_[index]};
     }
   }
@@ -216,8 +212,7 @@ class Simulation {
   double unsettled(std::size_t p, std::size_t index) {
     const Message& m = program_.messages[index];
     const Way& way = way_[index];
-    if (m.internal || live_[p].settled || program_.processes[p].background || way.arrival == kInfinity)
-      return 0;
+    if (m.internal || live_[p].settled || program_.processes[p].background || way.arrival == kInfinity) return 0;
     const double ready = way.arrival - flight(m) - (way.first ? path(m).first_message : 0);
     return is_before(ready, live_[p].connected) ? path(m).first_peer : 0;
   }
@@ -239,9 +234,9 @@ class Simulation {
     for (std::size_t q = 0; q < live_.size(); ++q) {
       const Process& other = program_.processes[q];
       if (q == p || other.background || node_of(other.rank) != node) continue;
-      const bool polls = std::any_of(
-          live_[q].waits_of.begin(), live_[q].waits_of.end(),
-          [&](const auto& wait) { return is_before(wait.first, now_) && !is_before(wait.second, now_); });
+      const bool polls = std::any_of(live_[q].waits_of.begin(), live_[q].waits_of.end(), [&](const auto& wait) {
+        return is_before(wait.first, now_) && !is_before(wait.second, now_);
+      });
       others += polls ? 1 : 0;
     }
     return farthest().turn * others / machine_.cores[n] + switching;
@@ -421,8 +416,7 @@ class Simulation {
       for (int which = 0; which < 2; ++which) {
         if (way.left[which] <= 0) continue;
         const double share = way.left[which] * users[link(index, which)];
-        way.left[which] =
-            share <= step ? 0 : std::max(0.0, way.left[which] - step / users[link(index, which)]);
+        way.left[which] = share <= step ? 0 : std::max(0.0, way.left[which] - step / users[link(index, which)]);
       }
     }
     const double before = now_;

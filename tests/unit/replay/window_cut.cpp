@@ -98,8 +98,8 @@ class Cutter {
     return (event.flags & kFlagHasRequest) != 0 ? event.request : kBlocking;
   }
   void begin(const Event& event, std::size_t number) {
-    const bool starts = event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv ||
-                        event.kind == EventKind::kIcollective;
+    const bool starts =
+        event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv || event.kind == EventKind::kIcollective;
     if (!starts) return;
     const std::uint32_t request = request_of(event);
     active_[request] = {is_wildcard(event), open_ ? window_ : kNone, event, number};
@@ -112,12 +112,13 @@ class Cutter {
   }
   // Whether one of the first `before` receives without a place may take what this one waits for.
   bool is_behind(const Event& receive, std::size_t before) const {
-    return std::any_of(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(before), [&](std::uint32_t request) {
-      const Event& other = active_.at(request).event;
-      return other.comm == receive.comm &&
-             ((other.flags & kFlagWildcardSource) != 0 || other.peer == receive.peer) &&
-             ((other.flags & kFlagWildcardTag) != 0 || other.tag == receive.tag);
-    });
+    return std::any_of(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(before),
+                       [&](std::uint32_t request) {
+                         const Event& other = active_.at(request).event;
+                         return other.comm == receive.comm &&
+                                ((other.flags & kFlagWildcardSource) != 0 || other.peer == receive.peer) &&
+                                ((other.flags & kFlagWildcardTag) != 0 || other.tag == receive.tag);
+                       });
   }
   // A receive ends. Whether it had no place until now; then those behind it have theirs.
   bool stops_waiting(std::uint32_t request) {
@@ -153,9 +154,8 @@ class Cutter {
     } else if (event.kind == EventKind::kWait) {
       std::vector<std::uint64_t> requests(event.values.begin(), event.values.end());
       if (requests.empty()) requests.push_back(event.request);
-      std::erase_if(requests, [&](std::uint64_t request) {
-        return !ends_here(static_cast<std::uint32_t>(request), wildcard);
-      });
+      std::erase_if(requests,
+                    [&](std::uint64_t request) { return !ends_here(static_cast<std::uint32_t>(request), wildcard); });
       if (requests.empty()) return pass(event);
       Event wait = event;
       wait.values = cut_.values.emplace_back(std::move(requests));
@@ -186,13 +186,11 @@ class Cutter {
         ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
         break;
       case EventKind::kEndRecv:
-        if (stops_waiting(request_of(event)))
-          ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
+        if (stops_waiting(request_of(event))) ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
         ends_here(request_of(event), wildcard);
         break;
       case EventKind::kWait:
-        for (const std::uint64_t request : event.values)
-          ends_here(static_cast<std::uint32_t>(request), wildcard);
+        for (const std::uint64_t request : event.values) ends_here(static_cast<std::uint32_t>(request), wildcard);
         if (event.values.empty()) ends_here(event.request, wildcard);
         break;
       case EventKind::kCollective:

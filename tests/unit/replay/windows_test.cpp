@@ -52,8 +52,8 @@ struct End {
 using Ends = std::map<std::pair<std::size_t, std::size_t>, End>;  // by rank and number of the event
 
 bool is_end(const Event& event) {
-  return event.kind == EventKind::kSend || event.kind == EventKind::kIsend ||
-         event.kind == EventKind::kStartRecv || event.kind == EventKind::kRecv;
+  return event.kind == EventKind::kSend || event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv ||
+         event.kind == EventKind::kRecv;
 }
 
 // Which message each recorded send and posting has.
@@ -72,8 +72,7 @@ Ends match(const Trace& trace, const CutTrace& cut, std::mt19937_64& random) {
   for (std::size_t rank = 0; rank < cut.events.size(); ++rank) {
     std::size_t event = 0;
     store.for_each_ahead(static_cast<engine::ProcessIndex>(rank), {}, [&](const engine::Op& op) {
-      while (event < cut.events[rank].size() && cut.events[rank][event].event.kind == EventKind::kKeepAlive)
-        ++event;
+      while (event < cut.events[rank].size() && cut.events[rank][event].event.kind == EventKind::kKeepAlive) ++event;
       if ((op.flags & engine::kOpEndsEvent) == 0) return;
       const CutEvent& done = cut.events[rank][event++];
       if (done.original == random_trace::kMade || !is_end(done.event)) return;
@@ -116,7 +115,8 @@ void check_messages(double ending, std::uint64_t seeds, int least_pairs, int lea
       } else {
         ASSERT_GE(ends[0].sends ? ends[0].receiver : ends[0].sender, ranks)
             << "a ghost plays the other end of message " << message << ", recorded by "
-            << (ends[0].sends ? ends[0].sender : ends[0].receiver) << " as its " << (ends[0].sends ? "send" : "receive");
+            << (ends[0].sends ? ends[0].sender : ends[0].receiver) << " as its "
+            << (ends[0].sends ? "send" : "receive");
         ++one_ended;
       }
     }
@@ -134,8 +134,9 @@ TEST(Windows, NoMessageIsEverMismatchedWhereCapturesEnd) {
   check_messages(1, 200, 500, 300);
 }
 
-std::vector<engine::Prediction> predict(const Trace& trace, const CutTrace& cut, const std::vector<engine::Target>& targets,
-                                bool eager, std::mt19937_64& random) {
+std::vector<engine::Prediction> predict(const Trace& trace, const CutTrace& cut,
+                                        const std::vector<engine::Target>& targets, bool eager,
+                                        std::mt19937_64& random) {
   Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(trace.ranks, targets);
   EXPECT_TRUE(made.ok());
   engine::Predictor& predictor = **made;
@@ -159,7 +160,7 @@ TEST(Windows, NobodyWaitsForARankWhoseCaptureEnded) {
     std::mt19937_64 random(seed);
     const Trace trace = random_trace::make_trace(random);
     const std::vector<engine::Target> targets{random_trace::make_configuration(random, trace.ranks).target,
-                                      random_trace::make_configuration(random, trace.ranks).target};
+                                              random_trace::make_configuration(random, trace.ranks).target};
     const std::vector<engine::Prediction> all = predict(trace, whole(trace), targets, false, random);
     const CutTrace cut = random_trace::cut_windows(trace, 0.5, random, seed % 2 == 0 ? 1 : 0.5);
     const std::vector<engine::Prediction> seen = predict(trace, cut, targets, seed % 3 == 0, random);
@@ -169,7 +170,8 @@ TEST(Windows, NobodyWaitsForARankWhoseCaptureEnded) {
       ++ended;
       // The measured time of the whole run is known, whatever was seen of it.
       for (std::size_t rank = 0; rank < all[t].rank_measured_s.size(); ++rank)
-        ASSERT_NEAR(seen[t].rank_measured_s[rank], all[t].rank_measured_s[rank], 1e-9 + 1e-9 * all[t].rank_measured_s[rank]);
+        ASSERT_NEAR(seen[t].rank_measured_s[rank], all[t].rank_measured_s[rank],
+                    1e-9 + 1e-9 * all[t].rank_measured_s[rank]);
     }
   }
   EXPECT_GT(ended, 400);
@@ -214,8 +216,9 @@ TEST(Windows, AMessageInALinkIsNotTheNextOneInItsPlace) {
   engine::Target target;
   target.node_of_rank = {0, 1};
   target.nodes = 2;
-  target.network = network_of("name = \"slow\"\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = 1\n"
-                              "[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [65536, 65536.0]]\n");
+  target.network = network_of(
+      "name = \"slow\"\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = 1\n"
+      "[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [65536, 65536.0]]\n");
   target.placement = "block";
   Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(2, {target});
   ASSERT_TRUE(made.ok()) << made.error().message;
@@ -252,8 +255,8 @@ TEST(Windows, AMessageInALinkIsNotTheNextOneInItsPlace) {
   EXPECT_LT(prediction.rank_finish_s[1], 10.1);
 }
 
-// The start measured 10 s, predicted 5; 9 s unseen; then 5 s of work up to MPI_Finalize: the last window, which stands for the
-// unseen ones.
+// The start measured 10 s, predicted 5; 9 s unseen; then 5 s of work up to MPI_Finalize: the last window, which stands
+// for the unseen ones.
 TEST(Windows, WorkBeforeTheEndIsTheLastWindows) {
   engine::Target target;
   target.node_of_rank = {0};

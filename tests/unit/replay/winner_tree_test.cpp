@@ -22,8 +22,7 @@ TEST(WinnerTree, GivesTheEarliestAndOfEqualOnesTheSmallestSource) {
     std::vector<Seconds> times(sources, kNeverS);
     for (int i = 0; i < 20000; ++i) {
       // As in a replay the winner moves most often; few times, so that many are equal.
-      const auto source =
-          i % 3 != 0 ? tree.top().source : static_cast<engine::WinnerTree::Source>(random() % sources);
+      const auto source = i % 3 != 0 ? tree.top().source : static_cast<engine::WinnerTree::Source>(random() % sources);
       times[source] = i % 11 == 0 ? kNeverS : static_cast<Seconds>(random() % 8);
       tree.set(source, times[source]);
       const engine::WinnerTree::Source first = first_of(times);

@@ -52,8 +52,7 @@ TEST(SrunFlags, OvercommitWhereRanksShareProcessors) {
   EXPECT_EQ(flags(3, target(2, 1, "map=0,0,1")), "-N2 -n3 --distribution=arbitrary --overcommit");
   // Planes of 3: node 0 gets ranks 0-2 and 6, node 1 gets 3-5: 4 on the fullest.
   EXPECT_EQ(flags(7, target(2, 4, "plane=3")), "-N2 -n7 --distribution=plane=3 --ntasks-per-node=4");
-  EXPECT_EQ(flags(7, target(2, 3, "plane=3")),
-            "-N2 -n7 --distribution=plane=3 --overcommit --cpus-per-task=3");
+  EXPECT_EQ(flags(7, target(2, 3, "plane=3")), "-N2 -n7 --distribution=plane=3 --overcommit --cpus-per-task=3");
   // One short plane: everything is on the first node.
   EXPECT_EQ(flags(2, target(2, 1, "plane=3")), "-N2 -n2 --distribution=plane=3 --overcommit");
 }
@@ -87,8 +86,7 @@ TEST(Advise, AnErrorThatAllTargetsShareIsNoGain) {
   for (TargetPrediction& prediction : step.predictions) prediction.speedup.reset();
   step.predictions[0].predicted_s = 12.0;  // the model is 21 % too fast ...
   step.predictions[0].self_error_percent = -21;
-  step.predictions[2].predicted_s =
-      11.5;  // ... so that 24 % below the measured time is 4 % below the model's
+  step.predictions[2].predicted_s = 11.5;  // ... so that 24 % below the measured time is 4 % below the model's
   const Advice advice = advise(step);
   EXPECT_TRUE(advice.self_known);
   EXPECT_EQ(advice.first(), nullptr);
@@ -107,15 +105,15 @@ TEST(Advise, AGainIsOneAlsoAtTheUpperEndOfThePredictionsInterval) {
   step.predictions.resize(3);
   TargetPrediction& here = step.predictions[2];
   here.speedup.reset();
-  const auto half = [&] {
-    return 5 + 1.25 * 100 * (1 / (1 - 0.012) - 1) + 8 * std::log(15.0176 / *here.predicted_s);
-  };
+  const auto half = [&] { return 5 + 1.25 * 100 * (1 / (1 - 0.012) - 1) + 8 * std::log(15.0176 / *here.predicted_s); };
   here.predicted_s = 14.2;
   EXPECT_NEAR(half_width_percent(step, here).value(), half(), 1e-9);
   EXPECT_GT(14.2 * (1 + half() / 100), 15.0176);
-  EXPECT_EQ(advise(step).here, nullptr) << "6.6 % less than measured: more than the self-prediction error of 1.2 %, but no gain";
+  EXPECT_EQ(advise(step).here, nullptr)
+      << "6.6 % less than measured: more than the self-prediction error of 1.2 %, but no gain";
   EXPECT_EQ(advise(step).doubtful, &here);
-  EXPECT_THAT(closing_note(step, 200), HasSubstr("surely faster than the one that ran: keep it. 1 node would take 14.20 s"));
+  EXPECT_THAT(closing_note(step, 200),
+              HasSubstr("surely faster than the one that ran: keep it. 1 node would take 14.20 s"));
   EXPECT_THAT(brief_line(step), HasSubstr("no predicted configuration is surely faster (now 15.2 s"));
   here.predicted_s = 13.9;
   EXPECT_LT(13.9 * (1 + half() / 100), 15.0176);
@@ -184,8 +182,7 @@ TEST(ClosingNote, ACommandWhoseWordsAreNotKnownIsNotPasted) {
 }
 
 TEST(ClosingNote, SaysSoFarWhileRunning) {
-  EXPECT_THAT(closing_note(fixture("running.json")[0], 80),
-              HasSubstr("So far: On 1 node it would take 40.00 s"));
+  EXPECT_THAT(closing_note(fixture("running.json")[0], 80), HasSubstr("So far: On 1 node it would take 40.00 s"));
 }
 
 TEST(ClosingNote, GainsBelowOnePercentAreNone) {
@@ -199,9 +196,10 @@ TEST(ClosingNote, OfAStepWithoutPredictions) {
 
 TEST(BriefLine, IsOneLineWithTheBestTarget) {
   const std::string line = brief_line(fixture("normal.json")[0]);
-  EXPECT_EQ(line,
-            "lbf: 1 node would take 12.3 s on lan-100, give or take 8.7 % (now 15.2 s, 1.24x; self-prediction error -1.2 %): "
-            "lbf-report -j 123.0");
+  EXPECT_EQ(
+      line,
+      "lbf: 1 node would take 12.3 s on lan-100, give or take 8.7 % (now 15.2 s, 1.24x; self-prediction error -1.2 %): "
+      "lbf-report -j 123.0");
 }
 
 TEST(BriefLine, NamesAnArraysTaskSoThatItIsThisOneAlone) {
@@ -212,14 +210,12 @@ TEST(BriefLine, NamesAnArraysTaskSoThatItIsThisOneAlone) {
 }
 
 TEST(BriefLine, OfEveryOtherState) {
-  EXPECT_THAT(brief_line(fixture("running.json")[0]),
-              HasSubstr("lbf: so far, 1 node would take 40.0 s on ib"));
-  EXPECT_THAT(brief_line(fixture("partial.json")[0]),
-              AllOf(HasSubstr("(partial) no predicted configuration is surely faster (now "),
-                    HasSubstr("lbf-report -j 9.0")));
+  EXPECT_THAT(brief_line(fixture("running.json")[0]), HasSubstr("lbf: so far, 1 node would take 40.0 s on ib"));
+  EXPECT_THAT(
+      brief_line(fixture("partial.json")[0]),
+      AllOf(HasSubstr("(partial) no predicted configuration is surely faster (now "), HasSubstr("lbf-report -j 9.0")));
   EXPECT_THAT(brief_line(fixture("no_predictions.json")[0]), HasSubstr("no prediction was possible"));
-  for (const char* name :
-       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
+  for (const char* name : {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
     EXPECT_THAT(brief_line(fixture(name)[0]), Not(HasSubstr("\n"))) << name;
   }
 }

@@ -36,8 +36,7 @@ TEST(Curves, TheNetworkThatRanIsFirstAndNodesAscend) {
 
 TEST(Curves, TheFastestOfANodeCountAndNothingUnknown) {
   Step step;
-  step.predictions = {target(2, "a", 9.0), target(2, "a", 7.0), target(4, "a", std::nullopt),
-                      target(2, "b", 8.0)};
+  step.predictions = {target(2, "a", 9.0), target(2, "a", 7.0), target(4, "a", std::nullopt), target(2, "b", 8.0)};
   step.predictions.push_back(target(1, "a", 3.0));
   step.predictions.back().nodes.reset();
   const std::vector<Curve> curves = curves_of(step);
@@ -53,8 +52,8 @@ TEST(Costs, TheParetoFront) {
   step.predictions = {target(1, "a", 20.0), target(4, "a", 6.0), target(2, "a", 6.0), target(1, "a", 10.0)};
   std::vector<std::pair<double, bool>> seen;
   for (const TargetCost& cost : costs_of(step)) seen.emplace_back(cost.node_hours * 3600, cost.on_front);
-  EXPECT_THAT(seen, ElementsAre(std::pair(12.0, true), std::pair(24.0, false), std::pair(10.0, true),
-                                std::pair(20.0, false)));
+  EXPECT_THAT(
+      seen, ElementsAre(std::pair(12.0, true), std::pair(24.0, false), std::pair(10.0, true), std::pair(20.0, false)));
 }
 
 TEST(AxisTicks, RoundAndAroundEverything) {

@@ -1,5 +1,5 @@
-// docs/formats/http-v1.md has the tables of fields of protocol/. With LBF_WRITE_GOLDEN in the environment they are written
-// there, not compared.
+// docs/formats/http-v1.md has the tables of fields of protocol/. With LBF_WRITE_GOLDEN in the environment they are
+// written there, not compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,15 +21,33 @@ namespace {
 using protocol::Side;
 using protocol::Unit;
 
-std::string type_of(const std::string&, Unit) { return "text"; }
-std::string type_of(bool, Unit) { return "true or false"; }
-std::string type_of(protocol::StepState, Unit) { return "text"; }
-std::string type_of(const protocol::Topology&, Unit) { return "object"; }
-std::string type_of(const protocol::CommandView&, Unit) { return "list of texts"; }
-std::string type_of(const std::vector<std::string>&, Unit) { return "list of texts"; }
-std::string type_of(const std::vector<std::uint32_t>&, Unit) { return "list of numbers"; }
-std::string type_of(const std::vector<Seconds>&, Unit) { return "list of seconds"; }
-std::string type_of(const std::vector<protocol::CallTotal>&, Unit) { return "list of [function, calls, seconds]"; }
+std::string type_of(const std::string&, Unit) {
+  return "text";
+}
+std::string type_of(bool, Unit) {
+  return "true or false";
+}
+std::string type_of(protocol::StepState, Unit) {
+  return "text";
+}
+std::string type_of(const protocol::Topology&, Unit) {
+  return "object";
+}
+std::string type_of(const protocol::CommandView&, Unit) {
+  return "list of texts";
+}
+std::string type_of(const std::vector<std::string>&, Unit) {
+  return "list of texts";
+}
+std::string type_of(const std::vector<std::uint32_t>&, Unit) {
+  return "list of numbers";
+}
+std::string type_of(const std::vector<Seconds>&, Unit) {
+  return "list of seconds";
+}
+std::string type_of(const std::vector<protocol::CallTotal>&, Unit) {
+  return "list of [function, calls, seconds]";
+}
 std::string type_of(std::integral auto, Unit unit) {
   return unit == Unit::kCount ? "count" : unit == Unit::kBytes ? "bytes" : "number";
 }

@@ -1,5 +1,4 @@
 // Lists ask lbfd for what their columns show: nothing may be missing.
-#include "report/answer.h"
 #include "report/field_keys.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "report/answer.h"
 #include "report/step_rows.h"
 #include "tests/unit/report/fixture.h"
 
@@ -54,10 +54,11 @@ std::string as_rows(const json& answer, const std::string& keys) {
     rows.push_back(row);
   }
   // By hand: the reader wants the keys before the rows.
-  return "{\"keys\":" + step_keys.dump() + ",\"prediction_keys\":" + prediction_keys.dump() + ",\"rows\":" + rows.dump() + "}";
+  return "{\"keys\":" + step_keys.dump() + ",\"prediction_keys\":" + prediction_keys.dump() +
+         ",\"rows\":" + rows.dump() + "}";
 }
 
-constexpr const char* kFixtures[] = {"normal.json",    "running.json",   "partial.json", "no_predictions.json",
+constexpr const char* kFixtures[] = {"normal.json",    "running.json", "partial.json",   "no_predictions.json",
                                      "odd_texts.json", "windows.json", "procedures.json"};
 
 TEST(RowKeys, OfEachFieldAreEnoughForIt) {

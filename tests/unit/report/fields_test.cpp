@@ -35,8 +35,8 @@ TEST(ParseFormat, TakesTheStartOfAName) {
 }
 
 TEST(ParseFormat, NamesWhatIsWrong) {
-  for (const char* format : {"", "nothing", "JobID,", "JobID%", "JobID%x", "JobID%0", "JobID%-0",
-                             "JobID%99999", "JobID%5x", "%5", "JobID%5%6"}) {
+  for (const char* format : {"", "nothing", "JobID,", "JobID%", "JobID%x", "JobID%0", "JobID%-0", "JobID%99999",
+                             "JobID%5x", "%5", "JobID%5%6"}) {
     EXPECT_FALSE(parse_format(format).ok()) << format;
   }
   EXPECT_THAT(parse_format("Elapsed").error().message, HasSubstr("-e lists them"));
@@ -63,8 +63,7 @@ TEST(HelpFormat, NamesEveryFieldOnce) {
 
 TEST(RenderTable, OneLinePerTargetOnlyWhereAColumnIsATargets) {
   const auto steps = fixture("normal.json");
-  EXPECT_EQ(render_table(steps, columns("JobID%6,State"), {}),
-            " JobID    State\n------ --------\n 123.0 complete\n");
+  EXPECT_EQ(render_table(steps, columns("JobID%6,State"), {}), " JobID    State\n------ --------\n 123.0 complete\n");
   TableStyle bare;
   bare.header = false;
   EXPECT_EQ(render_table(steps, columns("Nodes%2,Kind%-6,Predicted,Speedup%5"), bare),
@@ -113,14 +112,17 @@ TEST(Table, IsWhatRenderTableSays) {
 TEST(RenderTable, CostsAndIntervals) {
   TableStyle style;
   style.parsable = true;
-  EXPECT_EQ(render_table(fixture("windows.json"),
-                         columns("JobID,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,Seen,"
-                                 "Windows,CaptureState,Predicted,Low,High"),
-                         style),
-            "JobID|OverheadLimit|OverheadPredicted|OverheadLow|OverheadHigh|OverheadOnce|OverheadTotal|Seen|Windows|CaptureState|"
-            "Predicted|Low|High\n"
-            "124.0|1.00%|12.50%|0.71%|0.94%|32.90 ms|0.95%|8.10%|7|counting|59.40 s|57.00 s|61.80 s\n"
-            "124.0|1.00%|12.50%|0.71%|0.94%|32.90 ms|0.95%|8.10%|7|counting|40.00 s|36.50 s|\n");
+  EXPECT_EQ(
+      render_table(
+          fixture("windows.json"),
+          columns("JobID,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,Seen,"
+                  "Windows,CaptureState,Predicted,Low,High"),
+          style),
+      "JobID|OverheadLimit|OverheadPredicted|OverheadLow|OverheadHigh|OverheadOnce|OverheadTotal|Seen|Windows|"
+      "CaptureState|"
+      "Predicted|Low|High\n"
+      "124.0|1.00%|12.50%|0.71%|0.94%|32.90 ms|0.95%|8.10%|7|counting|59.40 s|57.00 s|61.80 s\n"
+      "124.0|1.00%|12.50%|0.71%|0.94%|32.90 ms|0.95%|8.10%|7|counting|40.00 s|36.50 s|\n");
   // What was stored before there were costs.
   EXPECT_EQ(render_table(fixture("partial.json"), columns("JobID,OverheadLimit,Seen,Low"), style),
             "JobID|OverheadLimit|Seen|Low\n9.0|||\n9.0|||\n");

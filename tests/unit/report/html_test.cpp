@@ -47,8 +47,7 @@ Picture picture() {
   return made;
 }
 
-std::string page_of(const Step& step, std::optional<Picture> drawn = std::nullopt,
-                    const std::string& json = "{}") {
+std::string page_of(const Step& step, std::optional<Picture> drawn = std::nullopt, const std::string& json = "{}") {
   HtmlPage page;
   page.step = &step;
   page.step_json = json;
@@ -125,8 +124,8 @@ TEST(Html, WhatIsMissingIsSaidWhereItWouldStand) {
   Step step = fixture("no_predictions.json")[0];
   const std::string page = page_of(step);
   EXPECT_EQ(why_not_well_formed(page), "");
-  EXPECT_THAT(page, AllOf(HasSubstr("no cost record"), HasSubstr("No timelines"),
-                          HasSubstr("No communication matrix")));
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("no cost record"), HasSubstr("No timelines"), HasSubstr("No communication matrix")));
   EXPECT_EQ(why_not_well_formed(page_of(Step{})), "");
   HtmlPage with_reason;
   const Step normal = fixture("normal.json")[0];
@@ -137,8 +136,7 @@ TEST(Html, WhatIsMissingIsSaidWhereItWouldStand) {
 
 TEST(Html, ARunningOrAPartialStepAndWindows) {
   for (const char* name : {"running.json", "partial.json", "windows.json", "odd_texts.json"}) {
-    for (const Step& step : fixture(name))
-      EXPECT_EQ(why_not_well_formed(page_of(step, picture())), "") << name;
+    for (const Step& step : fixture(name)) EXPECT_EQ(why_not_well_formed(page_of(step, picture())), "") << name;
   }
   EXPECT_THAT(page_of(fixture("running.json")[0]), HasSubstr("Measured so far"));
 }
@@ -177,8 +175,7 @@ TEST(Html, TimeThatIsInNoEventIsMissed) {
   step.measured_s = 4.1;  // 40 columns of 0.1 s are drawn
   EXPECT_THAT(page_of(step, picture()), Not(HasSubstr("What was recorded ends at")));
   step.measured_s = 8;
-  EXPECT_THAT(page_of(step, picture()),
-              HasSubstr("What was recorded ends at 4.00 s of the 8.00 s that were measured"));
+  EXPECT_THAT(page_of(step, picture()), HasSubstr("What was recorded ends at 4.00 s of the 8.00 s that were measured"));
   Picture partial = picture();
   partial.why_partial = "a batch is damaged";
   EXPECT_THAT(page_of(step, partial), Not(HasSubstr("What was recorded ends at"))) << "it says why already";

@@ -63,9 +63,8 @@ TEST(JsonPrinter, BytesThatAreNoUtf8ArePrintedAsText) {
 }
 
 TEST(JsonPrinter, WhatIsNoDocumentIsRefused) {
-  for (const char* text :
-       {"", "<html>", "{", "]", "[1}", R"({"steps":[{"job":1},{"job":}]})", "[1,]", "[,1]", "[1 2]", "[1]2", R"(["a)",
-        R"(["a\)", R"(["a\"])", "{\"a\" 1}", "[\"a\":1]", "1,2", "[1"}) {
+  for (const char* text : {"", "<html>", "{", "]", "[1}", R"({"steps":[{"job":1},{"job":}]})", "[1,]", "[,1]", "[1 2]",
+                           "[1]2", R"(["a)", R"(["a\)", R"(["a\"])", "{\"a\" 1}", "[\"a\":1]", "1,2", "[1"}) {
     EXPECT_FALSE(print_json(text, JsonLayout::kPretty).ok()) << text;
   }
 }

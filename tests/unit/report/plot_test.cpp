@@ -34,8 +34,7 @@ std::pair<int, int> place_of(const std::vector<std::string>& lines, char mark) {
   return {-1, -1};
 }
 
-TargetPrediction target(std::uint32_t nodes, const std::string& network, const std::string& kind,
-                        Seconds seconds) {
+TargetPrediction target(std::uint32_t nodes, const std::string& network, const std::string& kind, Seconds seconds) {
   TargetPrediction made;
   made.target = std::to_string(nodes) + " nodes, block";
   made.nodes = nodes;
@@ -155,8 +154,7 @@ TEST(Plot, ManyNetworksAndNodeCounts) {
   step.predictions.clear();
   for (std::uint32_t nodes = 1; nodes <= 4096; nodes *= 2) {
     for (int network = 0; network < 10; ++network)
-      step.predictions.push_back(
-          target(nodes, "n" + std::to_string(network), "LBF", 100.0 / nodes + network));
+      step.predictions.push_back(target(nodes, "n" + std::to_string(network), "LBF", 100.0 / nodes + network));
   }
   const std::string text = render_plot(step, ascii(60));
   EXPECT_THAT(text, HasSubstr("n9: fastest on 4096 nodes"));

@@ -14,17 +14,18 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(Procedures, ATableAndTheBestMove) {
-  EXPECT_EQ(render_procedures(fixture("procedures.json"), {}),
-            "job 12.0, spa original: measured 8.5 s, replayed 8 s\n"
-            "Procedure State    Calls Time_s Self_s OnPath ToReceiver_s  Gain ToSender_s  Gain Stayed_s Zeroed_s  Gain\n"
-            "servBusy2 measured    48      6      6  75.0%            4 50.0%        8.5 -6.2%                 3 62.5%\n"
-            "servBusy1 off         24      2    1.5  12.5%          7.5  6.2%          8  0.0%      1.5        7 12.5%\n"
-            "critical path 8 s to the end of rank 0: process time in none of these 0.8 s (10.0 %), MPI 0.2 s (2.5 %)\n"
-            "  ranks: 0 7 s (87.5 %), others 1 s (12.5 %)\n"
-            "  MPI functions: MPI_Recv 0.2 s (2.5 %)\n"
-            "best move: servBusy2 in the receiver of its messages: 4 s instead of 8 s, 50.0 % shorter\n"
-            "off: servBusy1: 3 ranks: it is called too often\n"
-            "refused: memcpy: 'memcpy' cannot be measured\n");
+  EXPECT_EQ(
+      render_procedures(fixture("procedures.json"), {}),
+      "job 12.0, spa original: measured 8.5 s, replayed 8 s\n"
+      "Procedure State    Calls Time_s Self_s OnPath ToReceiver_s  Gain ToSender_s  Gain Stayed_s Zeroed_s  Gain\n"
+      "servBusy2 measured    48      6      6  75.0%            4 50.0%        8.5 -6.2%                 3 62.5%\n"
+      "servBusy1 off         24      2    1.5  12.5%          7.5  6.2%          8  0.0%      1.5        7 12.5%\n"
+      "critical path 8 s to the end of rank 0: process time in none of these 0.8 s (10.0 %), MPI 0.2 s (2.5 %)\n"
+      "  ranks: 0 7 s (87.5 %), others 1 s (12.5 %)\n"
+      "  MPI functions: MPI_Recv 0.2 s (2.5 %)\n"
+      "best move: servBusy2 in the receiver of its messages: 4 s instead of 8 s, 50.0 % shorter\n"
+      "off: servBusy1: 3 ranks: it is called too often\n"
+      "refused: memcpy: 'memcpy' cannot be measured\n");
 }
 
 TEST(Procedures, Parsable) {
@@ -91,7 +92,8 @@ TEST(Procedures, CostsAndSamplesAreShown) {
   EXPECT_THAT(render_procedures({step}, {}), testing::ContainsRegex("\nf +measured .* <=0.04% +0.123%\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\ntiny +sampled +- +2.5 +- .* 6 "));
   EXPECT_THAT(text, Not(HasSubstr("\ngone")));
-  EXPECT_THAT(text, HasSubstr("best move: tiny in the receiver of its messages: 6 s instead of 8 s, 25.0 % shorter (its time is sampled)\n"));
+  EXPECT_THAT(text, HasSubstr("best move: tiny in the receiver of its messages: 6 s instead of 8 s, 25.0 % shorter "
+                              "(its time is sampled)\n"));
 }
 
 TEST(Procedures, OfARunThatWasCapturedInPartTheTableSaysWhatItIsOf) {
@@ -112,11 +114,15 @@ TEST(Procedures, OfARunThatWasCapturedInPartTheTableSaysWhatItIsOf) {
   step.procedures->procedures = {measured};
   const std::string text = render_procedures({step}, {});
   EXPECT_THAT(text, testing::ContainsRegex("\nf +measured +- +- +- +50.0% "));
-  EXPECT_THAT(text, HasSubstr("process time in none of these 1 s (12.5 %), MPI 0 s (0.0 %), not captured 6 s (75.0 %)\n"));
-  EXPECT_THAT(text, HasSubstr("\n25 % of the run was captured: calls, times and the path's parts (OnPath, too) are of that, what is predicted is extrapolated"));
+  EXPECT_THAT(text,
+              HasSubstr("process time in none of these 1 s (12.5 %), MPI 0 s (0.0 %), not captured 6 s (75.0 %)\n"));
+  EXPECT_THAT(text, HasSubstr("\n25 % of the run was captured: calls, times and the path's parts (OnPath, too) are of "
+                              "that, what is predicted is extrapolated"));
   HtmlPage page;
   page.step = &step;
-  EXPECT_THAT(render_html(page), testing::AllOf(HasSubstr("not captured 6 s (75.0 %)"), HasSubstr("<p>25 % of the run was captured"), HasSubstr("<td>50.0 %</td>")));
+  EXPECT_THAT(render_html(page),
+              testing::AllOf(HasSubstr("not captured 6 s (75.0 %)"), HasSubstr("<p>25 % of the run was captured"),
+                             HasSubstr("<td>50.0 %</td>")));
   step.cost->seen_share = 1;
   EXPECT_THAT(render_procedures({step}, {}), Not(HasSubstr("of the run was captured")));
 }
@@ -138,11 +144,12 @@ TEST(Procedures, ThePageHasASection) {
 }
 
 TEST(Procedures, WhatIsNotAsTheApiSaysIsAnError) {
-  for (const char* bad : {R"({"job":1,"step":0,"state":"complete","procedures":[]})",
-                          R"({"job":1,"step":0,"state":"complete","procedures":{"procedures":[1]}})",
-                          R"({"job":1,"step":0,"state":"complete","procedures":{"procedures":[{"calls":-1}]}})",
-                          R"({"job":1,"step":0,"state":"complete","procedures":{"critical_path":{"ranks":[[0]]}}})",
-                          R"({"job":1,"step":0,"state":"complete","procedures":{"critical_path":{"functions":[[1,1]]}}})"}) {
+  for (const char* bad :
+       {R"({"job":1,"step":0,"state":"complete","procedures":[]})",
+        R"({"job":1,"step":0,"state":"complete","procedures":{"procedures":[1]}})",
+        R"({"job":1,"step":0,"state":"complete","procedures":{"procedures":[{"calls":-1}]}})",
+        R"({"job":1,"step":0,"state":"complete","procedures":{"critical_path":{"ranks":[[0]]}}})",
+        R"({"job":1,"step":0,"state":"complete","procedures":{"critical_path":{"functions":[[1,1]]}}})"}) {
     EXPECT_FALSE(parse_steps(bad).ok()) << bad;
   }
 }

@@ -66,7 +66,8 @@ TEST_F(Render, ATargetThatIsDeferred) {
   last.why_deferred = "no room";
   const std::string text = render_step(step, PageStyle{});
   EXPECT_THAT(text, HasSubstr("deferred        -"));
-  EXPECT_THAT(text, HasSubstr("1 target is deferred until lbfd has room; ask again later, or now: lbf-whatif\n123.0\n"));
+  EXPECT_THAT(text,
+              HasSubstr("1 target is deferred until lbfd has room; ask again later, or now: lbf-whatif\n123.0\n"));
   last.deferred_for_good = true;
   EXPECT_THAT(render_step(step, PageStyle{}),
               HasSubstr("1 target is deferred and will not be predicted: the trace is gone.\n"));
@@ -96,9 +97,8 @@ TEST_F(Render, ATargetOnWhichTheProgramWouldNotEnd) {
 }
 
 TEST_F(Render, ARunningStepSaysSoFar) {
-  EXPECT_THAT(page("running.json"),
-              AllOf(HasSubstr("measured so far 100.0 s, running"), HasSubstr("So far: On 1 node"),
-                    HasSubstr("1.20x"), Not(HasSubstr("MPI 0"))));
+  EXPECT_THAT(page("running.json"), AllOf(HasSubstr("measured so far 100.0 s, running"), HasSubstr("So far: On 1 node"),
+                                          HasSubstr("1.20x"), Not(HasSubstr("MPI 0"))));
 }
 
 TEST_F(Render, APartialStepSaysWhy) {

@@ -19,8 +19,9 @@ TEST(ParseJobs, ReadsJobsAndSteps) {
 }
 
 TEST(ParseJobs, NamesWhatIsWrong) {
-  for (const char* list : {"", "x", "12,", "0", "12.x", "12.", "-3", "4294967296", "12 13", "12_", "12+",
-                           "_3", "12_x", "12_3_4", "12_3+1", "12_[1-3", "12_[3-1]", "12_[]", "12_[1-2000]", "12.0_3", "12_4294967296"}) {
+  for (const char* list : {"",           "x",       "12,",      "0",     "12.x",        "12.",    "-3",
+                           "4294967296", "12 13",   "12_",      "12+",   "_3",          "12_x",   "12_3_4",
+                           "12_3+1",     "12_[1-3", "12_[3-1]", "12_[]", "12_[1-2000]", "12.0_3", "12_4294967296"}) {
     EXPECT_FALSE(parse_jobs(list).ok()) << list;
   }
   EXPECT_THAT(parse_jobs("12_x").error().message, HasSubstr("123_4"));
@@ -30,17 +31,15 @@ TEST(ParseJobs, NamesWhatIsWrong) {
 TEST(ParseJobs, ReadsArraysTasksAndHeterogeneousJobsComponents) {
   const auto jobs = parse_jobs("12_0,13_4.2,14+1,15+0.batch");
   ASSERT_TRUE(jobs.ok());
-  EXPECT_THAT(*jobs,
-              ElementsAre(JobSelector{12, std::nullopt, 0, std::nullopt}, JobSelector{13, 2, 4, std::nullopt},
-                          JobSelector{14, std::nullopt, std::nullopt, 1},
-                          JobSelector{15, 0xfffffffbU, std::nullopt, 0}));
+  EXPECT_THAT(*jobs, ElementsAre(JobSelector{12, std::nullopt, 0, std::nullopt}, JobSelector{13, 2, 4, std::nullopt},
+                                 JobSelector{14, std::nullopt, std::nullopt, 1},
+                                 JobSelector{15, 0xfffffffbU, std::nullopt, 0}));
   EXPECT_EQ(describe(*jobs), "jobs 12_0, 13_4.2, 14+1, 15+0.batch");
   Selection selection;
   selection.jobs = *jobs;
   selection.operator_view = false;
   EXPECT_THAT(request_targets(selection),
-              ElementsAre("/v1/steps?job=12&array_task=0&limit=1000",
-                          "/v1/steps?job=13&array_task=4&step=2&limit=1000",
+              ElementsAre("/v1/steps?job=12&array_task=0&limit=1000", "/v1/steps?job=13&array_task=4&step=2&limit=1000",
                           "/v1/steps?job=14&het_offset=1&limit=1000",
                           "/v1/steps?job=15&het_offset=0&step=4294967291&limit=1000"));
 }

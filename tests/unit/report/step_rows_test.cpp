@@ -117,8 +117,9 @@ TEST(RowsStream, GivesAStepOnBeforeTheNextCame) {
 TEST(RowsStream, NothingOfAStepIsLeftInTheNext) {
   std::vector<Step> steps;
   RowsStream stream([&steps](const Step& step) { steps.push_back(step); });
-  stream.add("{\"keys\":[\"job\",\"step\",\"job_name\",\"cost.windows\"],\"prediction_keys\":[\"target\"],\"rows\":[\n"
-             "[1,0,\"name\",5,[[\"a\"]]],\n[2,0,null,null,[]]\n]}");
+  stream.add(
+      "{\"keys\":[\"job\",\"step\",\"job_name\",\"cost.windows\"],\"prediction_keys\":[\"target\"],\"rows\":[\n"
+      "[1,0,\"name\",5,[[\"a\"]]],\n[2,0,null,null,[]]\n]}");
   ASSERT_TRUE(stream.end().ok());
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_EQ(steps[1].job_name, "");

@@ -37,7 +37,8 @@ TEST(ParseSteps, OneByOneOrAllAtOnceIsTheSame) {
   // As lbfd writes it; with blanks, or another key, it is read as a whole.
   for (const std::string& document :
        {R"({"steps":[)" + tricky + "," + plain + "]}", R"({"steps":[)" + tricky + "," + plain + "]}\n",
-        R"({ "steps" : [)" + tricky + " , " + plain + "]}", R"({"steps":[)" + tricky + "," + plain + R"(],"more":[]})"}) {
+        R"({ "steps" : [)" + tricky + " , " + plain + "]}",
+        R"({"steps":[)" + tricky + "," + plain + R"(],"more":[]})"}) {
     const auto steps = parse_steps(document);
     ASSERT_TRUE(steps.ok()) << document << steps.error().message;
     ASSERT_EQ(steps->size(), 2U) << document;
@@ -114,13 +115,11 @@ TEST(ParseSteps, TakesTheCommandAsWordsOrAsALine) {
   EXPECT_EQ(quoted->front().command, "/opt/a -t 'two words' '' 'it'\\''s'");
   EXPECT_EQ(command_line(quoted->front()), "a -t 'two words' '' 'it'\\''s'");
   EXPECT_TRUE(quoted->front().command_exact);
-  const auto cut =
-      parse_steps(R"({"job":1,"step":0,"state":"running","command":["a","b"],"command_cut":true})");
+  const auto cut = parse_steps(R"({"job":1,"step":0,"state":"running","command":["a","b"],"command_cut":true})");
   ASSERT_TRUE(cut.ok());
   EXPECT_EQ(cut->front().command, "a b ...");
   EXPECT_FALSE(cut->front().command_exact);
-  const auto no_utf8 =
-      parse_steps("{\"job\":1,\"step\":0,\"state\":\"running\",\"command\":[\"a\xef\xbf\xbd\"]}");
+  const auto no_utf8 = parse_steps("{\"job\":1,\"step\":0,\"state\":\"running\",\"command\":[\"a\xef\xbf\xbd\"]}");
   ASSERT_TRUE(no_utf8.ok());
   EXPECT_FALSE(no_utf8->front().command_exact) << "lbfd replaced a byte";
   const Step line = fixture("running.json")[0];
@@ -162,8 +161,8 @@ TEST(JobId, IsWrittenAsSacctWritesIt) {
 
 TEST(ParseSteps, TopologyOfATarget) {
   const auto parsed = [](const std::string& topology) {
-    return parse_steps(R"({"job":1,"step":2,"state":"complete","predictions":[{"kind":"NF","topology":)" +
-                       topology + "}]}");
+    return parse_steps(R"({"job":1,"step":2,"state":"complete","predictions":[{"kind":"NF","topology":)" + topology +
+                       "}]}");
   };
   const auto steps = parsed(R"({"file":"/etc/slurm/topology.conf","nodes":["n1","n2"]})");
   ASSERT_TRUE(steps.ok());
@@ -190,11 +189,13 @@ TEST(ParseSteps, CostsOfNodesAndRanks) {
   EXPECT_EQ(cost.ranks[1].counted_calls, 2750000U);
 
   const auto parsed = [](const std::string& parts) {
-    return parse_steps(R"({"steps":[{"job":1,"step":2,"state":"running","cost":{"state":"open",)" + parts + "}}]}").ok();
+    return parse_steps(R"({"steps":[{"job":1,"step":2,"state":"running","cost":{"state":"open",)" + parts + "}}]}")
+        .ok();
   };
   EXPECT_TRUE(parsed(R"("nodes":[],"ranks":[[0,0.1,0.1,1,0,2.0]])"));
-  for (const char* wrong : {R"("ranks":[[0,0.1,0.1,1,0]])", R"("ranks":[[-1,0.1,0.1,1,0,2.0]])", R"("ranks":[7])", R"("nodes":[7])",
-                            R"("ranks":[[0,-0.1,0.1,1,0,2.0]])", R"("nodes":[{"relay_cpu_s":-1}])", R"("nodes":"n1")"}) {
+  for (const char* wrong :
+       {R"("ranks":[[0,0.1,0.1,1,0]])", R"("ranks":[[-1,0.1,0.1,1,0,2.0]])", R"("ranks":[7])", R"("nodes":[7])",
+        R"("ranks":[[0,-0.1,0.1,1,0,2.0]])", R"("nodes":[{"relay_cpu_s":-1}])", R"("nodes":"n1")"}) {
     EXPECT_FALSE(parsed(wrong)) << wrong;
   }
 }

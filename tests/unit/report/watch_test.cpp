@@ -46,14 +46,13 @@ TEST(Watch, RatesAreOfTheTimeBetweenTwoLooks) {
 TEST(Watch, WhatRunsAndHowFarItIs) {
   const Step step = running_step();
   const std::string screen = render_watch(step, nullptr, sample_of(step, kThen), {});
-  EXPECT_THAT(screen,
-              AllOf(StartsWith("Job 7.1  solve"), HasSubstr("running, "), HasSubstr("network ib"),
-                    HasSubstr("measured 100.0 s, 50 % of it replayed"), HasSubstr("MPI time modelled: ")));
+  EXPECT_THAT(screen, AllOf(StartsWith("Job 7.1  solve"), HasSubstr("running, "), HasSubstr("network ib"),
+                            HasSubstr("measured 100.0 s, 50 % of it replayed"), HasSubstr("MPI time modelled: ")));
   EXPECT_THAT(screen, HasSubstr("1 node, ib"));
   EXPECT_LT(screen.find("1 node, ib"), screen.find("(runs now)")) << "the fastest first";
   const std::string line = watch_line(step, nullptr, sample_of(step, kThen));
-  EXPECT_THAT(line, AllOf(StartsWith("7.1 running, measured 100.0 s, 50 % replayed"),
-                          HasSubstr("fastest 1 node, ib 40.00 s")));
+  EXPECT_THAT(
+      line, AllOf(StartsWith("7.1 running, measured 100.0 s, 50 % replayed"), HasSubstr("fastest 1 node, ib 40.00 s")));
   EXPECT_THAT(line, Not(HasSubstr("\n")));
 }
 
@@ -71,8 +70,7 @@ TEST(Watch, AShortScreenCountsWhatDoesNotFit) {
     const auto lines = static_cast<std::size_t>(std::count(screen.begin(), screen.end(), '\n'));
     EXPECT_LE(lines, std::max<std::size_t>(height, 20)) << screen;
   }
-  EXPECT_THAT(render_watch(step, nullptr, sample_of(step, kThen), {80, 100, false}),
-              Not(HasSubstr(" more\n")));
+  EXPECT_THAT(render_watch(step, nullptr, sample_of(step, kThen), {80, 100, false}), Not(HasSubstr(" more\n")));
 }
 
 TEST(Watch, NoLineIsWiderThanTheScreen) {
@@ -94,9 +92,8 @@ TEST(Watch, BeforeAnythingIsKnown) {
   const WatchSample nothing = sample_of(step, kThen);
   EXPECT_EQ(nothing.events, 0U);
   const std::string screen = render_watch(step, nullptr, nothing, {});
-  EXPECT_THAT(screen,
-              AllOf(HasSubstr("measured: not yet"), HasSubstr("unknown nodes"), HasSubstr("network unknown"),
-                    HasSubstr("MPI time modelled: unknown"), HasSubstr("No prediction yet")));
+  EXPECT_THAT(screen, AllOf(HasSubstr("measured: not yet"), HasSubstr("unknown nodes"), HasSubstr("network unknown"),
+                            HasSubstr("MPI time modelled: unknown"), HasSubstr("No prediction yet")));
   EXPECT_THAT(watch_line(step, nullptr, nothing), StartsWith("9.0 running, 0 events"));
 }
 
@@ -107,8 +104,7 @@ TEST(Watch, ColorsAndControlCharacters) {
   const Step& step = steps->front();
   EXPECT_THAT(render_watch(step, nullptr, sample_of(step, kThen), {80, 24, false}), Not(HasSubstr("\x1b")));
   EXPECT_THAT(watch_line(step, nullptr, sample_of(step, kThen)), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(render_watch(step, nullptr, sample_of(step, kThen), {80, 24, true}),
-              StartsWith("\x1b[1mJob 7.1"));
+  EXPECT_THAT(render_watch(step, nullptr, sample_of(step, kThen), {80, 24, true}), StartsWith("\x1b[1mJob 7.1"));
 }
 
 }  // namespace

@@ -29,14 +29,15 @@ Json read_again(const YAML::Node& node) {
 }
 
 TEST(YamlPrinter, IsTheJsonThatItWasMadeFrom) {
-  for (const std::string text : {
-           R"({"steps":[{"job":1,"name":"a: 'b' \"c\" \\ \n","empty":[],"none":{},"x":{"y":[1,-2.5,null,true]}},{"job":2}]})",
-           R"({"steps":[]})",
-           R"({"a":[{"b":[[1,2],["x",3]]},{},[],[{}],[[[]]],null],"no":"no","1":"1e3","c d":2})",
-           R"([[],[{"a":{"b":{"c":[{"d":1}]}}}],"text",7])",
-           R"("text")",
-           R"({"odd":"é 😀 \u001b[2J \ud83d\ude00 #x","p":1e-07})",
-       }) {
+  for (
+      const std::string text : {
+          R"({"steps":[{"job":1,"name":"a: 'b' \"c\" \\ \n","empty":[],"none":{},"x":{"y":[1,-2.5,null,true]}},{"job":2}]})",
+          R"({"steps":[]})",
+          R"({"a":[{"b":[[1,2],["x",3]]},{},[],[{}],[[[]]],null],"no":"no","1":"1e3","c d":2})",
+          R"([[],[{"a":{"b":{"c":[{"d":1}]}}}],"text",7])",
+          R"("text")",
+          R"({"odd":"é 😀 \u001b[2J \ud83d\ude00 #x","p":1e-07})",
+      }) {
     const auto yaml = print_yaml(text);
     ASSERT_TRUE(yaml.ok()) << text;
     EXPECT_EQ(read_again(YAML::Load(*yaml)), Json::parse(text)) << *yaml;

@@ -55,8 +55,7 @@ void capture_and_compare(std::uint64_t first, std::uint64_t count) {
     ASSERT_TRUE(text.ok()) << text.error().message;
     const std::string program = directory.path() + "/skeleton";
     std::ofstream(program + ".c") << *text;
-    const test::Outcome compiled =
-        run("mpicc -std=c99 -Wall -Wextra -Werror " + program + ".c -o " + program);
+    const test::Outcome compiled = run("mpicc -std=c99 -Wall -Wextra -Werror " + program + ".c -o " + program);
     ASSERT_EQ(compiled.status, 0) << compiled.out;
     const test::Outcome ran =
         run("env LBF_SKELETON_RATE=1e8 OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 "
@@ -72,9 +71,7 @@ void capture_and_compare(std::uint64_t first, std::uint64_t count) {
     ASSERT_TRUE(bare.ok()) << bare.error().message;
     const Result<Signature> again = make_signature(std::move(*trace), {0, 0, 0});
     ASSERT_TRUE(again.ok()) << again.error().message;
-    EXPECT_EQ(
-        difference(exchanges_of(*again, Seen::kCaptured), exchanges_of(signature, scaled, Seen::kCaptured)),
-        "");
+    EXPECT_EQ(difference(exchanges_of(*again, Seen::kCaptured), exchanges_of(signature, scaled, Seen::kCaptured)), "");
   }
 }
 

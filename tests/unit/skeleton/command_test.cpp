@@ -25,8 +25,7 @@ class SkeletonCommand : public testing::Test {
   void write_ring(const std::string& name, std::uint64_t iterations, Rank ranks = 4) {
     write_pattern(name, "ring", iterations, ranks);
   }
-  void write_pattern(const std::string& name, const std::string& pattern, std::uint64_t iterations,
-                     Rank ranks) {
+  void write_pattern(const std::string& name, const std::string& pattern, std::uint64_t iterations, Rank ranks) {
     std::ofstream out(dir_ + "/" + name);
     TextTraceWriter writer(out, ranks);
     const auto add = [&](Rank rank, const Event& event) { return writer.add(rank, event); };
@@ -70,8 +69,7 @@ TEST_F(SkeletonCommand, CompilesItWhereAskedTo) {
 
 TEST_F(SkeletonCommand, SaysThatThereIsNoCompiler) {
   write_ring("ring.lbf", 60);
-  const test::Outcome built =
-      run("build ring.lbf --factor 20 -o ring.c --compile ring --mpicc /nowhere/mpicc");
+  const test::Outcome built = run("build ring.lbf --factor 20 -o ring.c --compile ring --mpicc /nowhere/mpicc");
   EXPECT_EQ(built.status, 1);
   EXPECT_THAT(built.err, HasSubstr("cannot run /nowhere/mpicc: No such file"));
   EXPECT_TRUE(std::ifstream(dir_ + "/ring.c").good()) << "the source is of use without a compiler";
@@ -96,8 +94,7 @@ TEST_F(SkeletonCommand, TakesTheTimeThatIsWanted) {
 
 TEST_F(SkeletonCommand, RefusesWhatItCannotUse) {
   write_ring("ring.lbf", 3);
-  write("cut.lbf",
-        "lbf-trace 1\nranks 2\n0 send 0 to=1 tag=0 bytes=0\n0 exit 0\n1 startRecv 0 from=0 tag=0\n");
+  write("cut.lbf", "lbf-trace 1\nranks 2\n0 send 0 to=1 tag=0 bytes=0\n0 exit 0\n1 startRecv 0 from=0 tag=0\n");
   write("notimes.lbf", "lbf-trace 1\nranks 1\n0 coll 0 op=barrier\n0 exit 0\n");
   const auto refuses = [&](int status, const std::string& arguments, const std::string& says) {
     const test::Outcome outcome = run(arguments);

@@ -111,8 +111,7 @@ TEST(Detached, ReceivesStartInTheOrderInWhichTheyWereStarted) {
     return !e.is_closed && e.parts.size() == 2 && e.under_way.size() == 2;
   });
   ASSERT_NE(open, s.exchanges.end());
-  EXPECT_EQ(text_of(skeleton::detached(*open)),
-            "0: isend#0>1 isend#1>1 wait#0#1 | 1: irecv#0<0 irecv#1<0 wait#1#0");
+  EXPECT_EQ(text_of(skeleton::detached(*open)), "0: isend#0>1 isend#1>1 wait#0#1 | 1: irecv#0<0 irecv#1<0 wait#1#0");
 }
 
 TEST(Detached, ACollectiveEndsWhereItStarted) {
@@ -184,8 +183,7 @@ TEST(Scale, WhatIsTiedToALoopStaysWithIt) {
   const ScaledSignature scaled = scale(s, 4);
   EXPECT_TRUE(scaled.detached.empty());
   EXPECT_GE(scaled.in_loops, 96u);
-  EXPECT_EQ(difference(exchanges_of(signature_of(executed(s, scaled), {0, 0, 0})), exchanges_of(s, scaled)),
-            "");
+  EXPECT_EQ(difference(exchanges_of(signature_of(executed(s, scaled), {0, 0, 0})), exchanges_of(s, scaled)), "");
 }
 
 TEST(Scale, ALoopTiedToMoreThanItHoldsIsTakenApart) {
@@ -193,8 +191,7 @@ TEST(Scale, ALoopTiedToMoreThanItHoldsIsTakenApart) {
   const ScaledSignature scaled = scale(s, 4);
   EXPECT_FALSE(scaled.detached.empty());
   EXPECT_EQ(scaled.in_loops, 0u);
-  EXPECT_EQ(difference(exchanges_of(signature_of(executed(s, scaled), {0, 0, 0})), exchanges_of(s, scaled)),
-            "");
+  EXPECT_EQ(difference(exchanges_of(signature_of(executed(s, scaled), {0, 0, 0})), exchanges_of(s, scaled)), "");
 }
 
 TEST(Scale, WildcardsThatAreKeptAreNotDetached) {

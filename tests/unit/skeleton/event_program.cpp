@@ -56,16 +56,15 @@ void EventProgram::recv(Rank me, Rank from, Bytes bytes, std::int32_t tag, Secon
   event(me, e);
 }
 
-void EventProgram::irecv(Rank me, Rank from, std::uint32_t request, std::int32_t tag, Seconds work,
-                         std::uint32_t comm, std::uint8_t flags) {
+void EventProgram::irecv(Rank me, Rank from, std::uint32_t request, std::int32_t tag, Seconds work, std::uint32_t comm,
+                         std::uint8_t flags) {
   Event e = message(EventKind::kStartRecv, from, 0, tag, work, comm);
   e.flags |= flags;
   with_request(e, request);
   event(me, e);
 }
 
-void EventProgram::end_recv(Rank me, Rank from, Bytes bytes, std::uint32_t request, std::int32_t tag,
-                            bool first) {
+void EventProgram::end_recv(Rank me, Rank from, Bytes bytes, std::uint32_t request, std::int32_t tag, bool first) {
   Event e = message(EventKind::kEndRecv, from, bytes, tag, 0, 0);
   if (!first) e.flags = 0;
   with_request(e, request);
@@ -79,8 +78,8 @@ void EventProgram::wait(Rank me, std::uint32_t request, bool first, Seconds work
   event(me, e);
 }
 
-void EventProgram::collective(Rank me, CollectiveOp op, Bytes bytes, Rank root, Seconds work,
-                              std::uint32_t comm, std::vector<std::uint64_t> sizes) {
+void EventProgram::collective(Rank me, CollectiveOp op, Bytes bytes, Rank root, Seconds work, std::uint32_t comm,
+                              std::vector<std::uint64_t> sizes) {
   Event e = message(EventKind::kCollective, kAnyRank, bytes, kAnyTag, work, comm);
   set_op(e, op);
   e.root = root;
@@ -148,8 +147,7 @@ class Execution {
  public:
   Execution(const skeleton::Signature& signature, const skeleton::ScaledSignature& scaled)
       : signature_(signature), scaled_(scaled), program_(signature.ranks) {
-    for (std::uint32_t comm = 1; comm < signature.comms.size(); ++comm)
-      program_.make_comm(comm, signature.comms[comm]);
+    for (std::uint32_t comm = 1; comm < signature.comms.size(); ++comm) program_.make_comm(comm, signature.comms[comm]);
   }
   EventProgram run() {
     run(scaled_.elements);

@@ -21,14 +21,13 @@ class EventProgram {
              std::uint32_t comm = 0);
   void recv(Rank me, Rank from, Bytes bytes, std::int32_t tag = 0, Seconds work = 0, std::uint32_t comm = 0,
             std::uint8_t flags = 0);
-  void irecv(Rank me, Rank from, std::uint32_t request, std::int32_t tag = 0, Seconds work = 0,
-             std::uint32_t comm = 0, std::uint8_t flags = 0);
+  void irecv(Rank me, Rank from, std::uint32_t request, std::int32_t tag = 0, Seconds work = 0, std::uint32_t comm = 0,
+             std::uint8_t flags = 0);
   // Ends a receive. `first`: of its MPI call (a Waitall has several).
-  void end_recv(Rank me, Rank from, Bytes bytes, std::uint32_t request, std::int32_t tag = 0,
-                bool first = true);
+  void end_recv(Rank me, Rank from, Bytes bytes, std::uint32_t request, std::int32_t tag = 0, bool first = true);
   void wait(Rank me, std::uint32_t request, bool first = true, Seconds work = 0);
-  void collective(Rank me, CollectiveOp op, Bytes bytes, Rank root = 0, Seconds work = 0,
-                  std::uint32_t comm = 0, std::vector<std::uint64_t> values = {});
+  void collective(Rank me, CollectiveOp op, Bytes bytes, Rank root = 0, Seconds work = 0, std::uint32_t comm = 0,
+                  std::vector<std::uint64_t> values = {});
   void icollective(Rank me, CollectiveOp op, Bytes bytes, std::uint32_t request, Seconds work = 0,
                    std::uint32_t comm = 0);
   void all(CollectiveOp op, Bytes bytes, Rank root = 0, Seconds work = 0);

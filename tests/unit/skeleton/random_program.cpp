@@ -243,8 +243,8 @@ class Maker {
   Statement collective() {
     const std::uint32_t comm = group();
     const CollectiveOp op = some_op();
-    const bool rooted = op == CollectiveOp::kBcast || op == CollectiveOp::kReduce ||
-                        op == CollectiveOp::kGather || op == CollectiveOp::kScatter;
+    const bool rooted = op == CollectiveOp::kBcast || op == CollectiveOp::kReduce || op == CollectiveOp::kGather ||
+                        op == CollectiveOp::kScatter;
     const Rank root = rooted ? pick(0, static_cast<int>(groups_[comm].size()) - 1) : 0;
     const Bytes bytes = op == CollectiveOp::kBarrier ? 0 : size();
     return [=, this] {
@@ -272,8 +272,7 @@ class Maker {
       const std::uint32_t comm = next_comm_++;
       program_.all(CollectiveOp::kCommCreate, 8);
       program_.make_comm(comm, groups_[0]);
-      for (const Rank me : groups_[0])
-        program_.collective(me, CollectiveOp::kAllreduce, bytes, 0, work(), comm);
+      for (const Rank me : groups_[0]) program_.collective(me, CollectiveOp::kAllreduce, bytes, 0, work(), comm);
       program_.free_comm(comm, groups_[0]);
     };
   }

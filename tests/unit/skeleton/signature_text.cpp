@@ -63,16 +63,16 @@ std::string text_of(const Signature& signature, const skeleton::Exchange& exchan
     for (std::uint32_t i = 0; i < part.count; ++i) {
       Operation o = exchange.operations[part.begin + i];
       if (o.kind == OperationKind::kCompute) continue;
-      const bool starts = o.kind == OperationKind::kIsend || o.kind == OperationKind::kIrecv ||
-                          o.kind == OperationKind::kIcollective;
+      const bool starts =
+          o.kind == OperationKind::kIsend || o.kind == OperationKind::kIrecv || o.kind == OperationKind::kIcollective;
       if (exchange.is_closed && starts) o.slot = static_cast<std::uint32_t>(names.start(o.slot));
       std::uint64_t divided = scaled.of(o.bytes);
       if (seen == Seen::kCaptured && is_collective(o) && o.op == CollectiveOp::kCommCreate) {
         o.op = CollectiveOp::kAllreduce;
         divided = kCommCreateBytes;
       }
-      text << static_cast<int>(o.kind) << "," << static_cast<int>(o.flags) << "," << static_cast<int>(o.op)
-           << "," << o.tag << "," << o.root << "," << o.slot << ",";
+      text << static_cast<int>(o.kind) << "," << static_cast<int>(o.flags) << "," << static_cast<int>(o.op) << ","
+           << o.tag << "," << o.root << "," << o.slot << ",";
       if (says_bytes(o, seen)) text << divided;
       text << ",(";
       if (!is_collective(o)) text << o.peer;
@@ -99,8 +99,8 @@ std::string text_of(const Signature& signature, const skeleton::Exchange& exchan
 
 }  // namespace
 
-void count_symbols(const skeleton::LoopBodies& bodies, const skeleton::Elements& elements,
-                   std::uint64_t times, std::map<std::uint32_t, std::uint64_t>& counts) {
+void count_symbols(const skeleton::LoopBodies& bodies, const skeleton::Elements& elements, std::uint64_t times,
+                   std::map<std::uint32_t, std::uint64_t>& counts) {
   for (const skeleton::Element& element : elements) {
     if (element.is_loop) {
       count_symbols(bodies, bodies[element.value], times * element.count, counts);
@@ -114,8 +114,7 @@ Counts exchanges_of(const Signature& signature, Seen seen) {
   std::map<std::uint32_t, std::uint64_t> counts;
   count_symbols(signature.bodies, signature.elements, 1, counts);
   Counts texts;
-  for (const auto& [symbol, times] : counts)
-    texts[text_of(signature, signature.exchanges[symbol], {}, seen)] += times;
+  for (const auto& [symbol, times] : counts) texts[text_of(signature, signature.exchanges[symbol], {}, seen)] += times;
   return texts;
 }
 
@@ -135,8 +134,7 @@ std::string difference(const Counts& got, const Counts& wanted) {
   for (const auto& [exchange, times] : got) {
     const auto other = wanted.find(exchange);
     if (other == wanted.end() || other->second != times)
-      text << "got " << times << ", wanted " << (other == wanted.end() ? 0 : other->second) << ": "
-           << exchange << "\n";
+      text << "got " << times << ", wanted " << (other == wanted.end() ? 0 : other->second) << ": " << exchange << "\n";
   }
   for (const auto& [exchange, times] : wanted) {
     if (!got.contains(exchange)) text << "got 0, wanted " << times << ": " << exchange << "\n";

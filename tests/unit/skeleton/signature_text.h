@@ -23,8 +23,8 @@ Counts exchanges_of(const skeleton::Signature& signature, const skeleton::Scaled
                     Seen seen = Seen::kExactly);
 
 // How often each symbol is executed.
-void count_symbols(const skeleton::LoopBodies& bodies, const skeleton::Elements& elements,
-                   std::uint64_t times, std::map<std::uint32_t, std::uint64_t>& counts);
+void count_symbols(const skeleton::LoopBodies& bodies, const skeleton::Elements& elements, std::uint64_t times,
+                   std::map<std::uint32_t, std::uint64_t>& counts);
 
 // One line for each exchange that they have not equally often; empty: none.
 std::string difference(const Counts& got, const Counts& wanted);

@@ -23,8 +23,8 @@ class Advise : public testing::Test {
  protected:
   test::Outcome run(const std::string& arguments, const std::string& environment = "") {
     // A cache of its own, and no Slurm.
-    return test::run_command("cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " +
-                             environment + " " LBF_ADVISE " " + arguments);
+    return test::run_command("cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " + environment +
+                             " " LBF_ADVISE " " + arguments);
   }
   static std::string read(const std::string& path) {
     std::ifstream in(path);
@@ -71,10 +71,9 @@ class Advise : public testing::Test {
   const std::string cluster_ = write("c.toml",
                                      "lbf_cluster = 1\n[[node]]\nname = \"n[1-2]\"\ncores_per_socket = 2\n"
                                      "[[partition]]\nname = \"main\"\nnodes = \"n[1-2]\"\ndefault = true\n");
-  const std::string network_ =
-      write("lan.toml",
-            "name = \"lan\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"
-            "[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+  const std::string network_ = write("lan.toml",
+                                     "name = \"lan\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"
+                                     "[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
   const std::string usual_ = trace_ + " --cluster " + cluster_ + " --network " + network_;
 };
 
@@ -106,10 +105,10 @@ TEST_F(Advise, TextForPeople) {
   const test::Outcome result = run(usual_);
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, AllOf(HasSubstr("Advice: 2 nodes of main, cyclic, lan"),
-                                HasSubstr("srun --partition=main -N2 -n4 --distribution=cyclic"),
-                                HasSubstr("% of the bytes"), HasSubstr("bound by latency"),
-                                HasSubstr("the trace does not say where it ran")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("Advice: 2 nodes of main, cyclic, lan"),
+                    HasSubstr("srun --partition=main -N2 -n4 --distribution=cyclic"), HasSubstr("% of the bytes"),
+                    HasSubstr("bound by latency"), HasSubstr("the trace does not say where it ran")));
 }
 
 TEST_F(Advise, FlagsAloneAndTheHostFile) {
@@ -162,8 +161,7 @@ TEST_F(Advise, LoadIsBalancedWhereRanksShareProcessors) {
   // Two nodes of one processor: blocks compute 4 + 3 s on one of them, cyclic 4 + 2 s, the best is 4 + 1 and
   // 3 + 2.
   std::string text = "lbf-trace 1\nranks 4\n";
-  for (const auto& [rank, work] :
-       {std::pair{"0", "4"}, std::pair{"1", "3"}, std::pair{"2", "2"}, std::pair{"3", "1"}})
+  for (const auto& [rank, work] : {std::pair{"0", "4"}, std::pair{"1", "3"}, std::pair{"2", "2"}, std::pair{"3", "1"}})
     text += std::string(rank) + " compute " + work + "\n" + rank + " exit 0\n";
   write("uneven.lbf", text);
   write("two.toml", "lbf_cluster = 1\n[[node]]\nname = \"n[1-2]\"\n");
@@ -251,7 +249,8 @@ class AdviseSlurm : public Advise {
   // `old` has the faster node.
   void slurm_has(const std::string& partitions) {
     write("slurm.json", R"({"lbf_cluster":1,"source":"slurm","node":[{"name":"n[1-2]","cores_per_socket":2},)"
-                        R"({"name":"o1","cores_per_socket":4,"speed":2.0}],"partition":[)" + partitions + "]}");
+                        R"({"name":"o1","cores_per_socket":4,"speed":2.0}],"partition":[)" +
+                            partitions + "]}");
   }
   test::Outcome ask(const std::string& arguments) {
     return test::run_command("cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " + dir_ +
@@ -348,9 +347,8 @@ TEST_F(AdviseWhen, SlurmsOwnWordsWhereItRefuses) {
   srun_says("echo 'srun: error: Unable to allocate resources: Invalid partition name specified' >&2; exit 1");
   test::Outcome result = when("");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out,
-              AllOf(HasSubstr("Slurm does not start what runs now: Invalid partition name specified."),
-                    HasSubstr("No start is known")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Slurm does not start what runs now: Invalid partition name specified."),
+                                HasSubstr("No start is known")));
   result = when("--flags");
   EXPECT_THAT(result.err, HasSubstr("Slurm does not say when"));
   result = when("--json");
@@ -365,8 +363,7 @@ TEST_F(AdviseWhen, WithoutSlurm) {
   const test::Outcome result = when("");
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err,
-              HasSubstr("lbf-advise: error: Slurm cannot be asked: Unable to contact slurm controller"));
+  EXPECT_THAT(result.err, HasSubstr("lbf-advise: error: Slurm cannot be asked: Unable to contact slurm controller"));
 }
 
 TEST_F(AdviseWhen, WrongUsage) {
@@ -377,11 +374,9 @@ TEST_F(AdviseWhen, WrongUsage) {
 
 TEST_F(Advise, WhenTheBudgetIsOverTheRestIsDeferred) {
   std::string many = "lbf_cluster = 1\n[[node]]\nname = \"n[1-4]\"\ncores_per_socket = 4\n";
-  for (int p = 0; p < 12; ++p)
-    many += "[[partition]]\nname = \"p" + std::to_string(p) + "\"\nnodes = \"n[1-4]\"\n";
+  for (int p = 0; p < 12; ++p) many += "[[partition]]\nname = \"p" + std::to_string(p) + "\"\nnodes = \"n[1-4]\"\n";
   write("many.toml", many);
-  const nlohmann::json json =
-      json_of(trace_ + " --cluster many.toml --network " + network_ + " --budget 0.000001");
+  const nlohmann::json json = json_of(trace_ + " --cluster many.toml --network " + network_ + " --budget 0.000001");
   EXPECT_EQ(json["passes"], 2);
   std::size_t deferred = 0;
   std::size_t replayed = 0;

@@ -9,8 +9,8 @@
 #include "predictor/daemon/steps/step_run.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/intake/batches.h"
 #include "tests/unit/daemon/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
 #include "tools/advise/advise_trace.h"
 
 namespace lbf::ended_capture_test {
@@ -62,9 +62,8 @@ TEST_F(EndedCapture, WhatIfSaysWhatLbfdSays) {
   const db::PredictionRecord& self = view->predictions.at(0);
   ASSERT_TRUE(self.low_s && self.high_s) << "the program is long enough for an interval";
   ASSERT_LT(self.seen_share, 0.5);
-  const test::Outcome out =
-      test::run_command(LBF_WHATIF " " + trace_path() + " --nodes 2 --cores 2 --placement block --network " + network_path() +
-                        " --json");
+  const test::Outcome out = test::run_command(
+      LBF_WHATIF " " + trace_path() + " --nodes 2 --cores 2 --placement block --network " + network_path() + " --json");
   ASSERT_EQ(out.status, 0) << out.err;
   const nlohmann::json said = nlohmann::json::parse(out.out).at("predictions").at(0);
   EXPECT_EQ(said.at("lbf_s").get<double>(), self.predicted_s);

@@ -45,16 +45,17 @@ class Probe : public testing::Test {
   }
   // Skeletons take so long with the distributions block, cyclic and arbitrary.
   void skeletons_take(const std::string& block, const std::string& cyclic, const std::string& arbitrary) {
-    script("srun", "echo \"$*\" >>calls\ncase \"$*\" in *=cyclic*) t=" + cyclic +
-                       ";; *=arbitrary*) t=" + arbitrary + ";; *) t=" + block + ";; esac\n" +
+    script("srun", "echo \"$*\" >>calls\ncase \"$*\" in *=cyclic*) t=" + cyclic + ";; *=arbitrary*) t=" + arbitrary +
+                       ";; *) t=" + block + ";; esac\n" +
                        "[ $t = fails ] && { echo 'srun: error: node n1 is down' >&2; exit 1; }\n" +
                        "echo \"skeleton_s=$t factor=1 application_s=1 rate=1e8\"\n");
   }
   test::Outcome run(const std::string& arguments) { return run_in(dir_, arguments); }
   test::Outcome run_in(const std::string& folder, const std::string& arguments) {
     return test::run_command("cd '" + folder + "' && PATH=" + dir_ + ":$PATH MPICC=mpicc XDG_CACHE_HOME=" + dir_ +
-                             " SLURM_CONF=/nonexistent LBF_ADVISE_CONFIG=" + dir_ + "/advise.toml " + LBF_ADVISE + " " + dir_ +
-                             "/pairs.lbf --cluster " + dir_ + "/c.toml --network " + dir_ + "/lan.toml " + arguments);
+                             " SLURM_CONF=/nonexistent LBF_ADVISE_CONFIG=" + dir_ + "/advise.toml " + LBF_ADVISE + " " +
+                             dir_ + "/pairs.lbf --cluster " + dir_ + "/c.toml --network " + dir_ + "/lan.toml " +
+                             arguments);
   }
   nlohmann::json json_of(const std::string& arguments) {
     const test::Outcome outcome = run(arguments + " --json");
@@ -83,8 +84,7 @@ TEST_F(Probe, DecidesByTheSkeleton) {
   EXPECT_EQ(probe["rows"][0]["times_s"], nlohmann::json({0.5, 0.5, 0.5}));
   EXPECT_THAT(probe["decision"], HasSubstr("the skeleton decides for"));
   for (const auto& entry : std::filesystem::directory_iterator(dir_))
-    EXPECT_THAT(entry.path().filename().string(), testing::Not(testing::StartsWith(".lbf-probe")))
-        << "nothing is left";
+    EXPECT_THAT(entry.path().filename().string(), testing::Not(testing::StartsWith(".lbf-probe"))) << "nothing is left";
   const test::Outcome text = run("--probe");
   EXPECT_THAT(text.out, HasSubstr("Probes: "));
   EXPECT_THAT(text.out, HasSubstr("Probe: the skeleton decides for"));
@@ -108,10 +108,11 @@ TEST_F(Probe, KeepsTheReplaysAdviceWhereNoSkeletonRan) {
 
 TEST_F(Probe, InAFolderWhoseNameHasABlank) {
   // As srun does it: what it is named must be a file.
-  script("srun",
-         "t=2.0\nfor word; do case $word in --nodelist=*)\n"
-         "[ -f \"${word#--nodelist=}\" ] || { echo 'srun: error: no such host file' >&2; exit 1; }\nt=0.5;; esac; done\n"
-         "echo \"skeleton_s=$t factor=1 application_s=1 rate=1e8\"\n");
+  script(
+      "srun",
+      "t=2.0\nfor word; do case $word in --nodelist=*)\n"
+      "[ -f \"${word#--nodelist=}\" ] || { echo 'srun: error: no such host file' >&2; exit 1; }\nt=0.5;; esac; done\n"
+      "echo \"skeleton_s=$t factor=1 application_s=1 rate=1e8\"\n");
   std::filesystem::create_directory(dir_ + "/a b");
   const test::Outcome outcome = run_in(dir_ + "/a b", "--placement block,map --probe --json");
   ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -32,8 +32,7 @@ TEST_F(RunLimits, WithoutAnyTheyAreLbfRunsOwn) {
 
 TEST_F(RunLimits, LowerOnesReachRelaysAndDescription) {
   ::setenv("LBF_OVERHEAD", "10", 1);
-  ::setenv("LBF_LIMITS", "overhead_limit=5,network_limit_kBps=100,step_cpu_percent=2.5,step_trace_limit_mb=9",
-           1);
+  ::setenv("LBF_LIMITS", "overhead_limit=5,network_limit_kBps=100,step_cpu_percent=2.5,step_trace_limit_mb=9", 1);
   EXPECT_THAT(*check_limits(), IsEmpty());
   EXPECT_EQ(overhead_limit_percent(), 5);
   EXPECT_THAT(cost::relay_arguments(limits_in_environment()),
@@ -45,9 +44,8 @@ TEST_F(RunLimits, LowerOnesReachRelaysAndDescription) {
 
 TEST_F(RunLimits, HigherOnesAreSaid) {
   ::setenv("LBF_LIMITS", "overhead_limit=5,relay_memory_limit_mb=64", 1);
-  EXPECT_THAT(*check_limits(),
-              ElementsAre("overhead_limit=5: more than lbf-run's own limit; 2 % is used",
-                          "relay_memory_limit_mb=64: more than lbf-run's own limit; 32 MB is used"));
+  EXPECT_THAT(*check_limits(), ElementsAre("overhead_limit=5: more than lbf-run's own limit; 2 % is used",
+                                           "relay_memory_limit_mb=64: more than lbf-run's own limit; 32 MB is used"));
   EXPECT_EQ(overhead_limit_percent(), 2);
 }
 

@@ -82,9 +82,10 @@ TEST_F(WhatIfProcedures, MoveFasterShareAndCurve) {
 
 // What rank 0 does with rank 1's message, done by rank 1 before it sends: 1 + 4, and 1 more (golden, ToTheSender).
 TEST_F(WhatIfProcedures, ToTheSenderAndWhatStays) {
-  const std::string trace = write("t.lbf",
-                                  "lbf-trace 1\nranks 2\n1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n0 startRecv 3 from=1 tag=0\n"
-                                  "0 endRecv 0 from=1 tag=0 bytes=0\n0 enter 0 proc=F\n0 leave 4 proc=F\n0 exit 1\n");
+  const std::string trace =
+      write("t.lbf",
+            "lbf-trace 1\nranks 2\n1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n0 startRecv 3 from=1 tag=0\n"
+            "0 endRecv 0 from=1 tag=0 bytes=0\n0 enter 0 proc=F\n0 leave 4 proc=F\n0 exit 1\n");
   nlohmann::json answer = ask(trace + " --move F --to sender");
   EXPECT_EQ(answer["predictions"][0]["lbf_s"], 8);
   EXPECT_EQ(lbf(answer, "asked", "F moved to the sender"), 6);
@@ -95,13 +96,15 @@ TEST_F(WhatIfProcedures, ToTheSenderAndWhatStays) {
   EXPECT_EQ(answer["scenarios"][0]["stayed_s"], 4);
   EXPECT_THAT(run(trace + " --move F --to receiver").out, HasSubstr("4.000000 s of it stayed"));
   EXPECT_EQ(lbf(ask(trace + " --move F --to rank:1"), "asked", "F moved to rank 1"), 6);
-  EXPECT_THAT(run(trace + " --move F --to sender --html -").out, HasSubstr("F moved to the sender: 6 s, 25.0 % shorter."));
+  EXPECT_THAT(run(trace + " --move F --to sender --html -").out,
+              HasSubstr("F moved to the sender: 6 s, 25.0 % shorter."));
 }
 
 TEST_F(WhatIfProcedures, ThePageHasTablesAndCurves) {
   const std::string trace = write("t<b>.lbf", kTrace);
   const std::string page = dir_ + "/page.html";
-  test::Outcome outcome = run("'" + trace + "' --procedures servBusy1 --move servBusy1 --to rank:0 --share 0.5 --curve --html " + page);
+  test::Outcome outcome =
+      run("'" + trace + "' --procedures servBusy1 --move servBusy1 --to rank:0 --share 0.5 --curve --html " + page);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   std::ifstream in(page);
@@ -180,14 +183,18 @@ TEST_F(WhatIfProcedures, StoredTraces) {
   EXPECT_EQ(lbf(answer, "critical_path_zeroing", "solve<int, 3>(a, b)"), 4);
 }
 
-// What could not be measured, but sampled: lbfd's answer (tests/unit/daemon/procedures_test.cpp, SamplesStandInForWhatIsNotMeasured).
-// Rank 0 works 4 s, 75 % of it in F, and sends; rank 1 is ready after 0.5 s, works 2 s and answers.
+// What could not be measured, but sampled: lbfd's answer (tests/unit/daemon/procedures_test.cpp,
+// SamplesStandInForWhatIsNotMeasured). Rank 0 works 4 s, 75 % of it in F, and sends; rank 1 is ready after 0.5 s, works
+// 2 s and answers.
 TEST_F(WhatIfProcedures, SamplesStandInForWhatWasNotMeasured) {
   for (const std::uint64_t inclusive : {750U, 3U}) {
     BatchEncoder encoder;
     for (const int rank : {0, 1}) {
-      encoder.add_control(nlohmann::json{{"type", "process"}, {"rank", rank}, {"world_size", 2}, {"library", ""}}.dump());
-      encoder.add_control(nlohmann::json{{"type", "procedure_remark"}, {"rank", rank}, {"kind", "refused"}, {"name", "F"}, {"text", "too short"}}.dump());
+      encoder.add_control(
+          nlohmann::json{{"type", "process"}, {"rank", rank}, {"world_size", 2}, {"library", ""}}.dump());
+      encoder.add_control(nlohmann::json{
+          {"type", "procedure_remark"}, {"rank", rank}, {"kind", "refused"}, {"name", "F"}, {"text", "too short"}}
+                              .dump());
     }
     // G was switched off at the beginning, and sampled from then on: a quarter of the time. H late.
     const auto say = [&](const std::string& kind, const std::string& name, const std::string& rest) {
@@ -204,7 +211,13 @@ TEST_F(WhatIfProcedures, SamplesStandInForWhatWasNotMeasured) {
     add(1, EventKind::kSend, 2);
     add(0, EventKind::kRecv, 0);
     for (const auto& [rank, in_it, of] : {std::tuple{0, inclusive, 1000}, std::tuple{1, std::uint64_t{0}, 625}}) {
-      encoder.add_control(nlohmann::json{{"type", "procedure_samples"}, {"rank", rank}, {"name", "F"}, {"inclusive", in_it}, {"exclusive", in_it}, {"of", of}}.dump());
+      encoder.add_control(nlohmann::json{
+          {"type", "procedure_samples"},
+          {"rank", rank},
+          {"name", "F"},
+          {"inclusive", in_it},
+          {"exclusive", in_it},
+          {"of", of}}.dump());
     }
     add(0, EventKind::kExit, 0);
     add(1, EventKind::kExit, 0);
@@ -226,7 +239,8 @@ TEST_F(WhatIfProcedures, SamplesStandInForWhatWasNotMeasured) {
     EXPECT_EQ(answer["procedures"][0]["sampled"], true);
     EXPECT_NEAR(answer["procedures"][0]["inclusive_s"].get<double>(), 3, 1e-6);
     EXPECT_EQ(answer["procedures"][1]["sampled"], true);
-    EXPECT_NEAR(answer["procedures"][1]["inclusive_s"].get<double>(), 1, 1e-6) << "not what was measured until then, too";
+    EXPECT_NEAR(answer["procedures"][1]["inclusive_s"].get<double>(), 1, 1e-6)
+        << "not what was measured until then, too";
     EXPECT_EQ(answer["procedures_left_out"], nlohmann::json::array());
     EXPECT_EQ(ask(trace + " --procedures '*'")["procedures_left_out"], nlohmann::json::array({"H"}));
     EXPECT_THAT(run(trace + " --procedures H").err, HasSubstr("H was switched off while it ran"));
@@ -245,12 +259,15 @@ TEST_F(WhatIfProcedures, WhatLeftTheListIsNotPredictedFromSamples) {
     encoder.add_control(R"({"type":"process","rank":0,"world_size":1,"library":""})");
     encoder.add_control(R"({"type":"procedure","rank":0,"id":0,"name":"G"})");
     encoder.add_control(R"({"type":"procedure_remark","rank":0,"kind":"off","name":"G","text":"called too often"})");
-    encoder.add_control(nlohmann::json{{"type", "procedure_list"}, {"rank", 0}, {"generation", 2}, {"names", {listed}}, {"text", ""}}.dump());
+    encoder.add_control(
+        nlohmann::json{{"type", "procedure_list"}, {"rank", 0}, {"generation", 2}, {"names", {listed}}, {"text", ""}}
+            .dump());
     Event event;
     event.kind = EventKind::kCompute;
     event.process_s = 4;
     encoder.add(0, event);
-    encoder.add_control(R"({"type":"procedure_samples","rank":0,"name":"G","inclusive":500,"exclusive":500,"of":1000})");
+    encoder.add_control(
+        R"({"type":"procedure_samples","rank":0,"name":"G","inclusive":500,"exclusive":500,"of":1000})");
     event.kind = EventKind::kExit;
     event.process_s = 0;
     encoder.add(0, event);

@@ -51,8 +51,7 @@ class WhatIf : public testing::Test {
     std::array<BatchEncoder, 2> encoders;
     if (with_process_records) {
       for (int rank = 0; rank < 3; ++rank) {
-        encoders[rank / 2].add_control(R"({"type":"process","rank":)" + std::to_string(rank) +
-                                       R"(,"world_size":3})");
+        encoders[rank / 2].add_control(R"({"type":"process","rank":)" + std::to_string(rank) + R"(,"world_size":3})");
       }
     }
     std::array<std::uint64_t, 2> sequence{};
@@ -96,17 +95,14 @@ TEST_F(WhatIf, EveryCombinationInOnePass) {
   write("lan.toml",
         "name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n[[path]]\nlocality = "
         "\"self-node\"\ntable = [[0, 0.0]]\n");
-  const test::Outcome result = run(
-      fig3_ +
-          " --nodes 1,3 --placement block --placement cyclic --network zero,lan --speed 2 --cores 1 --json",
-      "LBF_NETWORKS_DIR=" + dir_);
+  const test::Outcome result =
+      run(fig3_ + " --nodes 1,3 --placement block --placement cyclic --network zero,lan --speed 2 --cores 1 --json",
+          "LBF_NETWORKS_DIR=" + dir_);
   ASSERT_EQ(result.status, 0) << result.err;
   const nlohmann::json json = nlohmann::json::parse(result.out);
   ASSERT_EQ(json["predictions"].size(), 8u);
   for (const nlohmann::json& p : json["predictions"]) {
-    const double expected = p["nodes"] == 1          ? 6.0
-                            : p["network"] == "zero" ? 3.5
-                                                     : 4.5;  // the message takes 1 s
+    const double expected = p["nodes"] == 1 ? 6.0 : p["network"] == "zero" ? 3.5 : 4.5;  // the message takes 1 s
     EXPECT_EQ(p["lbf_s"], expected) << p;
   }
   EXPECT_EQ(run(fig3_ + " --nodes 3 --network " + dir_ + "/lan.toml").status, 0);
@@ -132,9 +128,8 @@ TEST_F(WhatIf, StoredTraces) {
 // Five ranks, a broadcast of 2 KiB: Open MPI 4.1's binomial tree gives rank 0 the children 1, 2 and 4,
 // MPICH's 4, 2 and 1; a message takes its sender 1 s.
 TEST_F(WhatIf, CollectivesOfTheLibraryThatRanOrOfAnother) {
-  write(
-      "slow.toml",
-      "name = \"slow\"\n[[path]]\nlocality = \"remote\"\nsend_cpu = [[0, 1000000.0]]\ntable = [[0, 0.0]]\n");
+  write("slow.toml",
+        "name = \"slow\"\n[[path]]\nlocality = \"remote\"\nsend_cpu = [[0, 1000000.0]]\ntable = [[0, 0.0]]\n");
   const auto trace = [](const std::string& library) {
     std::string text = "lbf-trace 1\nranks 5\n" + library;
     for (int rank = 0; rank < 5; ++rank) text += std::to_string(rank) + " coll 0 op=bcast bytes=2048\n";
@@ -292,10 +287,9 @@ TEST_F(WhatIf, ContentionOfANetworkThatNamesNoBandwidth) {
 // Rank 0 computes for 4 s and sends; rank 1 on the same processor waits for it. Where it spins, rank 0 has
 // half a processor.
 TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
-  const std::string trace =
-      write("spin.lbf",
-            "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
-            "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
+  const std::string trace = write("spin.lbf",
+                                  "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
+                                  "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
   const auto predicted = [&](const std::string& options) {
     const test::Outcome result = run(trace + " --nodes 1 --json" + options);
     EXPECT_EQ(result.status, 0) << result.err;
@@ -311,34 +305,30 @@ TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
 }
 
 TEST_F(WhatIf, NodesThatAreNotAlike) {
-  const std::string trace =
-      write("alike.lbf", "lbf-trace 1\nranks 4\n0 exit 2\n1 exit 2\n2 exit 2\n3 exit 2\n");
+  const std::string trace = write("alike.lbf", "lbf-trace 1\nranks 4\n0 exit 2\n1 exit 2\n2 exit 2\n3 exit 2\n");
   const test::Outcome result = run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25 --json");
   ASSERT_EQ(result.status, 0) << result.err;
   const nlohmann::json p = nlohmann::json::parse(result.out)["predictions"][0];
   EXPECT_EQ(p["rank_finish_s"], nlohmann::json({4.0, 4.0, 8.0, 8.0}));  // two share one processor; 2 / 0.25
   EXPECT_EQ(p["cores"], nlohmann::json({1, 2}));
   EXPECT_EQ(p["speed"], nlohmann::json({1.0, 0.25}));
-  EXPECT_THAT(run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25").out,
-              AllOf(HasSubstr("1,2"), HasSubstr("1,0.25")));
+  EXPECT_THAT(run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25").out, AllOf(HasSubstr("1,2"), HasSubstr("1,0.25")));
 }
 
 // Both send before they receive: messages above the eager limit wait for each other.
 TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
-  const std::string strict = write(
-      "strict.toml",
-      "name = \"strict\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\neager_limit_bytes = 10\n");
-  const std::string trace =
-      write("buffers.lbf",
-            "lbf-trace 1\nranks 2\n0 send 1 to=1 tag=1 bytes=11\n1 send 1 to=0 tag=1 bytes=11\n"
-            "0 startRecv 0 from=1 tag=1\n0 endRecv 0 from=1 tag=1 bytes=11\n"
-            "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=11\n"
-            "0 exit 0\n1 exit 0\n");
+  const std::string strict =
+      write("strict.toml",
+            "name = \"strict\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\neager_limit_bytes = 10\n");
+  const std::string trace = write("buffers.lbf",
+                                  "lbf-trace 1\nranks 2\n0 send 1 to=1 tag=1 bytes=11\n1 send 1 to=0 tag=1 bytes=11\n"
+                                  "0 startRecv 0 from=1 tag=1\n0 endRecv 0 from=1 tag=1 bytes=11\n"
+                                  "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=11\n"
+                                  "0 exit 0\n1 exit 0\n");
   const test::Outcome result = run(trace + " --nodes 2 --network zero," + strict + " --json");
   EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(
-      result.err,
-      testing::StartsWith("lbf-whatif: warning: on 1 of 2 targets the program would not end: cyclic wait: "));
+  EXPECT_THAT(result.err,
+              testing::StartsWith("lbf-whatif: warning: on 1 of 2 targets the program would not end: cyclic wait: "));
   const nlohmann::json json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["why_partial"], "");
   EXPECT_EQ(json["predictions"][0]["lbf_s"], 1.0);
@@ -352,10 +342,9 @@ TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
 // Rank 0 computes for 4 s and sends to rank 1: 1 s below one switch, 2 s over two levels, 8 s where nobody
 // knows.
 TEST_F(WhatIf, TheNodesOfATopology) {
-  const std::string trace =
-      write("two.lbf",
-            "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
-            "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
+  const std::string trace = write("two.lbf",
+                                  "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
+                                  "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
   std::string toml = "name = \"hops\"\n";
   for (const char* path : {"hop:1\"\ntable = [[0, 1000000.0]]", "hop:2\"\ntable = [[0, 2000000.0]]",
                            "remote\"\ntable = [[0, 8000000.0]]"}) {
@@ -364,10 +353,9 @@ TEST_F(WhatIf, TheNodesOfATopology) {
   const std::string topology = write("topology.conf",
                                      "SwitchName=a Nodes=a[1-3]\nSwitchName=b Nodes=b[1-2]\n"
                                      "SwitchName=top Switches=a,b\n");
-  const std::string yaml =
-      write("topology.yaml",
-            "- topology: t\n  tree:\n    switches:\n    - switch: a\n      nodes: a1\n    - "
-            "switch: b\n      nodes: b1\n    - switch: top\n      children: a,b\n");
+  const std::string yaml = write("topology.yaml",
+                                 "- topology: t\n  tree:\n    switches:\n    - switch: a\n      nodes: a1\n    - "
+                                 "switch: b\n      nodes: b1\n    - switch: top\n      children: a,b\n");
   const std::string options = trace + " --network " + write("hops.toml", toml) + " --json";
   const auto predicted = [&](const std::string& more) {
     const test::Outcome result = run(options + more);
@@ -386,8 +374,7 @@ TEST_F(WhatIf, TheNodesOfATopology) {
   EXPECT_EQ(p[1]["topology"]["nodes"], nlohmann::json({"b2", "a1"}));
   EXPECT_EQ(p[1]["lbf_s"], 6.0);
   EXPECT_EQ(predicted(" --nodes 2 --topology " + yaml)[0]["lbf_s"], 6.0);
-  EXPECT_THAT(run(trace + " --nodes 2 --topology " + topology).out,
-              HasSubstr("switch hops between nodes as in "));
+  EXPECT_THAT(run(trace + " --nodes 2 --topology " + topology).out, HasSubstr("switch hops between nodes as in "));
 
   expect_usage_error(fig3_ + " --nodes 1 --nodelist n1", "--nodelist needs --topology");
   expect_usage_error(fig3_ + " --nodes 1 --topology ''", "--topology is empty");
@@ -402,8 +389,7 @@ TEST_F(WhatIf, TheNodesOfATopology) {
 
 TEST_F(WhatIf, NominalNetworksAreFoundByNameAndSaidToBeNominal) {
   ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/nominal"));
-  write("nominal/nominal-x.toml",
-        "name = \"nominal-x\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+  write("nominal/nominal-x.toml", "name = \"nominal-x\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
   write("measured.toml", "name = \"measured\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
   const std::string options = fig3_ + " --nodes 3 --networks-dir " + dir_;
   const test::Outcome result = run(options + " --network nominal-x,measured");

@@ -32,8 +32,8 @@ tools::PingPong read(std::initializer_list<const char*> lines) {
 }
 
 TEST(ContactLines, AreAddedUpOverTheStarts) {
-  const tools::Contacts measured = read_contacts({"peer 10000000", "first remote 400000", "first remote -5",
-                                           "first self 7000", "end", "peer 9000000", "end"});
+  const tools::Contacts measured = read_contacts(
+      {"peer 10000000", "first remote 400000", "first remote -5", "first self 7000", "end", "peer 9000000", "end"});
   EXPECT_EQ(measured.complete, 2);
   EXPECT_THAT(measured.peer_ns, ElementsAre(10000000, 9000000));
   EXPECT_THAT(measured.first_remote_ns, ElementsAre(400000, -5));
@@ -64,8 +64,8 @@ TEST(NetworkFile, HasFirstContactsAndTurns) {
   const tools::PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "end"});
   // 11 ms (third quartile) for the very first, of which 0.4 ms (median) are what each first one takes.
   const tools::Contacts contacts =
-      read_contacts({"peer 2000000", "peer 10000000", "peer 12000000", "first remote 400000",
-                     "first remote 300000", "first remote 9000000", "first self 7000", "end"});
+      read_contacts({"peer 2000000", "peer 10000000", "peer 12000000", "first remote 400000", "first remote 300000",
+                     "first remote 9000000", "first self 7000", "end"});
   const tools::Turns remote_turns = read_turns({"turn 2600", "turn 2700", "turn 900000", "switch 5700", "end"});
   const tools::Turns self_node_turns = read_turns({"turn 450", "switch 1400", "switch 1600", "end"});
   tools::Calibration calibration;

@@ -32,9 +32,8 @@ TEST(LocalLines, AreAddedUp) {
 }
 
 TEST(LocalLines, ForeignOutputIsRefused) {
-  for (const char* line :
-       {"Welcome", "copy", "copy ", "copy 8", "copy 8 ", "copy x 5", "copy 8 -5", "copy 8 5 6", "copy -8 5",
-        "reduce 8", "node 0 ", "node 1 a", "node 0 a b", "end now", ""}) {
+  for (const char* line : {"Welcome", "copy", "copy ", "copy 8", "copy 8 ", "copy x 5", "copy 8 -5", "copy 8 5 6",
+                           "copy -8 5", "reduce 8", "node 0 ", "node 1 a", "node 0 a b", "end now", ""}) {
     tools::LocalTimes measured;
     EXPECT_FALSE(tools::read_local_line(line, measured).ok()) << line;
   }

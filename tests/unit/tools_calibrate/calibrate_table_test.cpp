@@ -19,8 +19,8 @@ tools::PingPong read(std::initializer_list<const char*> lines) {
 
 TEST(PingPongLines, AreAddedUp) {
   const tools::PingPong measured =
-      read({"library Open MPI v4.1.4", "node 0 node1", "node 1 node2", "yield 1", "batch 8 100 200",
-            "batch 0 50", "batch 8 300", "eager 65507", "work 8 10 20", "long_work 65536 30 40", "end"});
+      read({"library Open MPI v4.1.4", "node 0 node1", "node 1 node2", "yield 1", "batch 8 100 200", "batch 0 50",
+            "batch 8 300", "eager 65507", "work 8 10 20", "long_work 65536 30 40", "end"});
   EXPECT_EQ(measured.library, "Open MPI v4.1.4");
   EXPECT_EQ(measured.nodes[0], "node1");
   EXPECT_EQ(measured.nodes[1], "node2");
@@ -37,9 +37,9 @@ TEST(PingPongLines, AreAddedUp) {
 }
 
 TEST(PingPongLines, ForeignOutputIsRefused) {
-  for (const char* line : {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5",
-                           "node 2 a", "node 0", "node 0 a b", "yield 2", "library", "end now", "work 8 1",
-                           "work 8 1 2 3", "eager", "eager -1", "eager some", "eager 1 2"}) {
+  for (const char* line : {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5", "node 2 a",
+                           "node 0", "node 0 a b", "yield 2", "library", "end now", "work 8 1", "work 8 1 2 3", "eager",
+                           "eager -1", "eager some", "eager 1 2"}) {
     tools::PingPong measured;
     EXPECT_FALSE(tools::read_pingpong_line(line, measured).ok()) << line;
   }
@@ -59,7 +59,7 @@ tools::LinkRates read_link(std::initializer_list<const char*> lines) {
 
 TEST(LinkLines, AreAddedUpByPairs) {
   const tools::LinkRates measured = read_link({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "yield 0",
-                                        "stream 1 100", "stream 2 150", "stream 1 120", "end"});
+                                               "stream 1 100", "stream 2 150", "stream 1 120", "end"});
   EXPECT_EQ(measured.nodes[0], "a");
   EXPECT_EQ(measured.nodes[1], "b");
   EXPECT_TRUE(measured.complete);
@@ -68,8 +68,8 @@ TEST(LinkLines, AreAddedUpByPairs) {
 }
 
 TEST(LinkLines, ForeignOutputIsRefused) {
-  for (const char* line : {"Welcome to node1", "stream", "stream 1", "stream 0 5", "stream 1 0",
-                           "stream 1 -5", "stream 1 5 6", "stream x 5", "node 2 a", "yield 2", "end now"}) {
+  for (const char* line : {"Welcome to node1", "stream", "stream 1", "stream 0 5", "stream 1 0", "stream 1 -5",
+                           "stream 1 5 6", "stream x 5", "node 2 a", "yield 2", "end now"}) {
     tools::LinkRates measured;
     EXPECT_FALSE(tools::read_link_line(line, measured).ok()) << line;
   }
@@ -77,8 +77,8 @@ TEST(LinkLines, ForeignOutputIsRefused) {
 
 TEST(LinkBandwidth, IsTheLargerOfTheMedians) {
   // Medians: 1 pair 100, 2 pairs 105; 900 is a disturbance.
-  const tools::LinkBandwidth full = tools::link_bandwidth(read_link(
-      {"stream 1 100", "stream 2 105", "stream 1 98", "stream 2 106", "stream 1 900", "stream 2 60"}));
+  const tools::LinkBandwidth full = tools::link_bandwidth(
+      read_link({"stream 1 100", "stream 2 105", "stream 1 98", "stream 2 106", "stream 1 900", "stream 2 60"}));
   EXPECT_DOUBLE_EQ(full.median_bytes_per_s.at(1), 100);
   EXPECT_DOUBLE_EQ(full.bytes_per_s, 105);
   EXPECT_FALSE(full.grew);
@@ -93,10 +93,9 @@ TEST(LinkBandwidth, ThatStillGrewIsALowerBound) {
 }
 
 TEST(StreamMessages, AreLongUnlessTheNetworkIsSlow) {
-  EXPECT_EQ(tools::stream_message_bytes(read({"batch 0 1", "batch 4194304 4194304"}), 0.2),
-            Bytes{1} << 20);  // 1 GB/s
+  EXPECT_EQ(tools::stream_message_bytes(read({"batch 0 1", "batch 4194304 4194304"}), 0.2), Bytes{1} << 20);  // 1 GB/s
   EXPECT_EQ(tools::stream_message_bytes(read({"batch 0 1", "batch 4194304 41943040"}), 0.2),
-            Bytes{1} << 19);  // 100 MB/s
+            Bytes{1} << 19);                                                                               // 100 MB/s
   EXPECT_EQ(tools::stream_message_bytes(read({"batch 0 1", "batch 1000 1000000"}), 0.2), Bytes{1} << 17);  // 1 MB/s
 }
 
@@ -114,7 +113,7 @@ TEST(SpreadOf, InterpolatesQuartiles) {
 TEST(SplitCosts, PartsAddUpToTheHalfRoundTrip) {
   // Work 1 + 2 us at 0 bytes growing by 1 + 2 ns per byte; 4,000 bytes lie beyond what was measured.
   const tools::PingPong measured = read({"batch 0 10000", "batch 1000 20000", "batch 2000 30000", "batch 4000 50000",
-                                  "work 0 1000 2000", "work 1000 2000 4000", "work 2000 3000 6000"});
+                                         "work 0 1000 2000", "work 1000 2000 4000", "work 2000 3000 6000"});
   const auto costs = tools::split_costs(measured);
   ASSERT_EQ(costs.size(), 4U);
   EXPECT_NEAR(costs.at(0).send_cpu_s, 1e-6, 1e-12);
@@ -138,9 +137,8 @@ TEST(SplitCosts, NoWorkNoSplit) {
 
 TEST(NetworkFile, IsReadByThePredictor) {
   const tools::PingPong remote =
-      read({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "batch 0 20000 30000 40000",
-            "batch 1024 60000 60000", "work 0 5000 10000", "work 1024 6000 12000", "long_work 1024 9000 8000",
-            "end"});
+      read({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "batch 0 20000 30000 40000", "batch 1024 60000 60000",
+            "work 0 5000 10000", "work 1024 6000 12000", "long_work 1024 9000 8000", "end"});
   const tools::PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 3000", "end"});
   tools::Calibration calibration;
   calibration.name = "lan-100";
@@ -159,8 +157,7 @@ TEST(NetworkFile, IsReadByThePredictor) {
   EXPECT_NEAR(path.recv_cpu.at(0), 10e-6, 1e-9);
   for (const Bytes bytes : {Bytes{0}, Bytes{512}, Bytes{1024}}) {
     const double half_s = 30e-6 + 30e-6 * static_cast<double>(bytes) / 1024;
-    EXPECT_NEAR(path.flight.at(bytes) + path.send_cpu.at(bytes) + path.recv_cpu.at(bytes), half_s, 1e-9)
-        << bytes;
+    EXPECT_NEAR(path.flight.at(bytes) + path.send_cpu.at(bytes) + path.recv_cpu.at(bytes), half_s, 1e-9) << bytes;
   }
   EXPECT_NEAR(network->path(0).flight.at(1024), 3e-6, 1e-9);
   EXPECT_NEAR(network->path(0).send_cpu.at(1024), 0, 1e-12);
@@ -188,7 +185,8 @@ TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
       << network->description();
   EXPECT_NE(network->description().find("bandwidth_is_lower_bound: false"), std::string::npos);
   calibration.link = {};
-  EXPECT_EQ(engine::Network::parse(tools::network_file(calibration), "lan-100.toml")->contention(), engine::Contention::kNone);
+  EXPECT_EQ(engine::Network::parse(tools::network_file(calibration), "lan-100.toml")->contention(),
+            engine::Contention::kNone);
 }
 
 TEST(NetworkFile, OneLocalityIsEnough) {
@@ -222,8 +220,7 @@ TEST(NetworkNames, AreFileNames) {
 
 TEST(SplitCommand, QuotesLikeAShell) {
   EXPECT_EQ(*tools::split_command("srun --mpi=pmix"), (std::vector<std::string>{"srun", "--mpi=pmix"}));
-  EXPECT_EQ(*tools::split_command("  'a b'\tc\\ d \"e 'f\" ''"),
-            (std::vector<std::string>{"a b", "c d", "e 'f", ""}));
+  EXPECT_EQ(*tools::split_command("  'a b'\tc\\ d \"e 'f\" ''"), (std::vector<std::string>{"a b", "c d", "e 'f", ""}));
   EXPECT_FALSE(tools::split_command("").ok());
   EXPECT_FALSE(tools::split_command("srun 'x").ok());
 }

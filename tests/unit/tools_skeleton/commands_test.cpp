@@ -51,8 +51,8 @@ class SkeletonCommands : public testing::Test {
   }
   // With a token no request needs munge, which may not run here.
   test::Outcome run(const std::string& arguments) {
-    return test::run_command("cd " + dir_ + " && LBF_TOKEN=none PATH=" + dir_ + ":$PATH MPICC=mpicc " +
-                             LBF_SKELETON + " " + arguments);
+    return test::run_command("cd " + dir_ + " && LBF_TOKEN=none PATH=" + dir_ + ":$PATH MPICC=mpicc " + LBF_SKELETON +
+                             " " + arguments);
   }
   std::string read(const std::string& name) {
     std::ifstream in(dir_ + "/" + name);
@@ -79,8 +79,7 @@ TEST_F(SkeletonCommands, RunOnEveryNodeSetInTurn) {
     return "rate=" + rate + " --kill-on-bad-exit=1 " + nodes + " --distribution=block " + dir_ + "/ring\n";
   };
   const std::string named = "--nodes=2 --ntasks=4 --nodelist=node[1-2]";
-  const std::string all_in_turn = call("123456", named) +
-                                  call("123456", "--nodes=1 --ntasks=4 --nodelist=slow") +
+  const std::string all_in_turn = call("123456", named) + call("123456", "--nodes=1 --ntasks=4 --nodelist=slow") +
                                   call("123456", "--nodes=4 --ntasks=4");
   // The first one measures the processor's rate; it is not counted.
   EXPECT_EQ(read("calls"), call("", named) + all_in_turn + all_in_turn);
@@ -90,8 +89,7 @@ TEST_F(SkeletonCommands, RunOnEveryNodeSetInTurn) {
 }
 
 TEST_F(SkeletonCommands, PredictTheFastestFirst) {
-  const test::Outcome reference =
-      run("run ring.c --reference --on node[1-2] --repeat 2 --application-time 50s");
+  const test::Outcome reference = run("run ring.c --reference --on node[1-2] --repeat 2 --application-time 50s");
   EXPECT_EQ(reference.status, 0) << reference.err;
   EXPECT_THAT(reference.out, HasSubstr("Measured scaling ratio: 25 (application 50 s; K = 20)"));
   const test::Outcome predicted = run("predict ring.c --on slow --on node[1-2] --repeat 2");
@@ -101,8 +99,7 @@ TEST_F(SkeletonCommands, PredictTheFastestFirst) {
   EXPECT_LT(predicted.out.find("node[1-2] "), predicted.out.find("slow "));
   EXPECT_THAT(read("calls"), Not(HasSubstr("rate= --nodes=1")));
 
-  const nlohmann::json json =
-      nlohmann::json::parse(run("predict ring.c --on wide --on slow --repeat 4 --json").out);
+  const nlohmann::json json = nlohmann::json::parse(run("predict ring.c --on wide --on slow --repeat 4 --json").out);
   EXPECT_EQ(json["ratio"], 25);
   EXPECT_EQ(json["application_s"], 50);
   ASSERT_EQ(json["predictions"].size(), 2u);
@@ -138,8 +135,7 @@ TEST_F(SkeletonCommands, GoOnWhereOneNodeSetFails) {
   EXPECT_EQ(json["predictions"][0]["predicted_s"], 100);
   EXPECT_THAT(json["predictions"][1]["error"], HasSubstr("node bad is down"));
   refuses(1, "run ring.c --reference --on bad --application-time 5s", "node bad is down");
-  EXPECT_EQ(nlohmann::json::parse(read("ring.runs.json"))["reference"]["nodes"], "node1")
-      << "the old reference stays";
+  EXPECT_EQ(nlohmann::json::parse(read("ring.runs.json"))["reference"]["nodes"], "node1") << "the old reference stays";
 }
 
 TEST_F(SkeletonCommands, RefuseInOneLine) {

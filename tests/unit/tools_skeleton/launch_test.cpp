@@ -61,8 +61,8 @@ class Runs : public testing::Test {
 };
 
 TEST_F(Runs, GiveTheTimeThatTheSkeletonPrints) {
-  const std::string srun = script(
-      "srun", "echo noise; echo \"skeleton_s=1.25 factor=4 application_s=5.0 rate=$LBF_SKELETON_RATE\"\n");
+  const std::string srun =
+      script("srun", "echo noise; echo \"skeleton_s=1.25 factor=4 application_s=5.0 rate=$LBF_SKELETON_RATE\"\n");
   const Result<tools::SkeletonRun> run = tools::run_skeleton({srun}, "/bin/true", 2e8, 0);
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_DOUBLE_EQ(run->seconds, 1.25);
@@ -104,8 +104,7 @@ TEST_F(Runs, AreEndedAfterTheirLimit) {
 }
 
 TEST_F(Runs, CompileASourceOnceUntilItChanges) {
-  const std::string mpicc =
-      script("mpicc", "echo x >>" + directory_.path() + "/compiled\ncp \"$2\" \"$4\"\n");
+  const std::string mpicc = script("mpicc", "echo x >>" + directory_.path() + "/compiled\ncp \"$2\" \"$4\"\n");
   const std::string source = directory_.path() + "/skel.c";
   std::ofstream(source) << "int main(void) { return 0; }\n";
   const auto compilations = [&] {
@@ -116,12 +115,10 @@ TEST_F(Runs, CompileASourceOnceUntilItChanges) {
   ASSERT_TRUE(program.ok()) << program.error().message;
   EXPECT_EQ(*program, directory_.path() + "/skel");
   EXPECT_EQ(compilations(), 1);
-  std::filesystem::last_write_time(*program,
-                                   std::filesystem::last_write_time(source) + std::chrono::seconds(5));
+  std::filesystem::last_write_time(*program, std::filesystem::last_write_time(source) + std::chrono::seconds(5));
   ASSERT_TRUE(tools::program_of(source, mpicc).ok());
   EXPECT_EQ(compilations(), 1);
-  std::filesystem::last_write_time(source,
-                                   std::filesystem::last_write_time(*program) + std::chrono::seconds(5));
+  std::filesystem::last_write_time(source, std::filesystem::last_write_time(*program) + std::chrono::seconds(5));
   ASSERT_TRUE(tools::program_of(source, mpicc).ok());
   EXPECT_EQ(compilations(), 2);
 }
@@ -131,9 +128,8 @@ TEST_F(Runs, SayThatThereIsNoCompiler) {
   std::ofstream(source) << "x\n";
   EXPECT_THAT(tools::program_of(source, "/nowhere/mpicc").error().message,
               HasSubstr("cannot run /nowhere/mpicc: No such file"));
-  EXPECT_THAT(
-      tools::program_of(source, script("mpicc", "echo 'skel.c:1: error: bad' >&2; exit 1\n")).error().message,
-      HasSubstr("could not compile " + source + ": skel.c:1: error: bad"));
+  EXPECT_THAT(tools::program_of(source, script("mpicc", "echo 'skel.c:1: error: bad' >&2; exit 1\n")).error().message,
+              HasSubstr("could not compile " + source + ": skel.c:1: error: bad"));
   EXPECT_THAT(tools::program_of(directory_.path() + "/other.c", "mpicc").error().message,
               HasSubstr("no such skeleton"));
 }

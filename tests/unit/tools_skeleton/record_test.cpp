@@ -59,8 +59,7 @@ TEST_F(Record, KeepsTheLatestRuns) {
 TEST_F(Record, RefusesDamage) {
   for (
       const char* const text :
-      {"", "{", "[]", R"({"lbf_skeleton_runs":1})",
-       R"({"lbf_skeleton_runs":2,"id":"a","application_s":1,"runs":[]})",
+      {"", "{", "[]", R"({"lbf_skeleton_runs":1})", R"({"lbf_skeleton_runs":2,"id":"a","application_s":1,"runs":[]})",
        R"({"lbf_skeleton_runs":1,"id":"a","application_s":1,"runs":[{"when":"","nodes":"","launcher":"","times_s":[0],"rate":1}]})",
        R"({"lbf_skeleton_runs":1,"id":"a","application_s":0,"runs":[],"reference":{"when":"","nodes":"","launcher":"","times_s":[1],"rate":1}})"}) {
     std::ofstream(path_) << text;

@@ -22,8 +22,7 @@ TEST_F(TraceCommand, SynthMakesWhatItSays) {
                         Case{"alltoall", 150, 0, 150 * 512.0}, Case{"allreduce", 0, 30, 0}}) {
     for (const std::string form : {"stored", "text"}) {
       const std::string file = std::string(c.pattern) + "." + form;
-      output_of("synth --pattern " + std::string(c.pattern) + " --ranks 6 --iterations 5 --to " + form +
-                " -o " + file);
+      output_of("synth --pattern " + std::string(c.pattern) + " --ranks 6 --iterations 5 --to " + form + " -o " + file);
       const nlohmann::json json = nlohmann::json::parse(output_of("info --json " + file));
       EXPECT_EQ(json.at("ranks"), 6) << file;
       EXPECT_EQ(json.at("messages"), c.messages) << file;
@@ -109,10 +108,8 @@ TEST_F(TraceCommand, DumpSaysAllThatIsKnown) {
             "0 isend 0.5 to=1 tag=7 bytes=512 req=3 sync=1 call=0.25\n"
             "0 gap 0 lost=17\n"
             "1 icoll 0 op=allgatherv bytes=8 root=0 req=9 counts=8,24\n");
-  EXPECT_EQ(output_of("dump " + trace + " --rank 1"),
-            "1 icoll 0 op=allgatherv bytes=8 root=0 req=9 counts=8,24\n");
-  EXPECT_EQ(output_of("dump " + trace + " --limit 1"),
-            "0 isend 0.5 to=1 tag=7 bytes=512 req=3 sync=1 call=0.25\n");
+  EXPECT_EQ(output_of("dump " + trace + " --rank 1"), "1 icoll 0 op=allgatherv bytes=8 root=0 req=9 counts=8,24\n");
+  EXPECT_EQ(output_of("dump " + trace + " --limit 1"), "0 isend 0.5 to=1 tag=7 bytes=512 req=3 sync=1 call=0.25\n");
   expect_error(1, "dump " + trace + " --rank 2", "ranks 0 to 1");
 }
 
@@ -145,9 +142,9 @@ TEST_F(TraceCommand, BadInputIsNamedAndLeavesNothing) {
   std::string flipped_bytes = whole;
   flipped_bytes[whole.size() - 3] = static_cast<char>(flipped_bytes[whole.size() - 3] ^ 16);
   const std::string flipped = write("flipped.lbfw", flipped_bytes);
-  for (const std::string command : {"info TRACE", "dump TRACE -o out", "convert TRACE --to text -o out",
-                                    "convert TRACE --to stored -o out", "export TRACE --format goal -o out",
-                                    "export TRACE --format timeline --nodes 1 -o out"}) {
+  for (const std::string command :
+       {"info TRACE", "dump TRACE -o out", "convert TRACE --to text -o out", "convert TRACE --to stored -o out",
+        "export TRACE --format goal -o out", "export TRACE --format timeline --nodes 1 -o out"}) {
     const auto with = [&](const std::string& trace) {
       std::string arguments = command;
       return arguments.replace(arguments.find("TRACE"), 5, trace);
@@ -160,8 +157,7 @@ TEST_F(TraceCommand, BadInputIsNamedAndLeavesNothing) {
     EXPECT_FALSE(std::filesystem::exists(dir_ + "/out")) << command;
   }
   for (const auto& entry : std::filesystem::directory_iterator(dir_)) {
-    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("new-")))
-        << "a half written file is left";
+    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("new-"))) << "a half written file is left";
   }
   expect_error(1, "convert " + fig3_ + " -o " + dir_, "is a folder");
   expect_error(1, "convert " + fig3_ + " -o " + dir_ + "/no/such/folder", "cannot be written");

@@ -18,8 +18,7 @@ TEST_F(TraceCommand, TextToStoredToText) {
     write("back.lbf", back);
     output_of("convert back.lbf -o again.lbfw");
     // Ranks that come in another order have other batches; what is in them is the same.
-    EXPECT_EQ(lines_of_ranks(output_of("dump again.lbfw"), ranks),
-              lines_of_ranks(output_of("dump t.lbfw"), ranks));
+    EXPECT_EQ(lines_of_ranks(output_of("dump again.lbfw"), ranks), lines_of_ranks(output_of("dump t.lbfw"), ranks));
   }
 }
 
@@ -40,7 +39,8 @@ TEST_F(TraceCommand, RanksWithoutEventsAreKept) {
 // Names go along: in control records, and as words without blanks.
 TEST_F(TraceCommand, ProceduresKeepTheirNames) {
   const std::string text =
-      "lbf-trace 1\nranks 2\n1 enter 1 proc=F\n1 leave 1 proc=F\n1 procedure 0 proc=G(\"x\") time=0.5 self=0.25 calls=2\n"
+      "lbf-trace 1\nranks 2\n1 enter 1 proc=F\n1 leave 1 proc=F\n1 procedure 0 proc=G(\"x\") time=0.5 self=0.25 "
+      "calls=2\n"
       "1 exit 1\n0 enter 1 proc=G(\"x\")\n0 leave 1 proc=G(\"x\")\n0 exit 1\n";
   write("t.lbf", text);
   output_of("convert t.lbf -o t.lbfw");

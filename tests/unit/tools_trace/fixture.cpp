@@ -1,6 +1,5 @@
 #include "tests/unit/tools_trace/fixture.h"
 
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -44,8 +43,7 @@ void TraceCommand::expect_error(int status, const std::string& arguments, const 
   const test::Outcome result = run(arguments);
   EXPECT_EQ(result.status, status) << arguments << ": " << result.err;
   EXPECT_EQ(result.out, "") << arguments;
-  EXPECT_THAT(result.err, testing::AllOf(testing::StartsWith("lbf-trace: error: "), HasSubstr(says)))
-      << arguments;
+  EXPECT_THAT(result.err, testing::AllOf(testing::StartsWith("lbf-trace: error: "), HasSubstr(says))) << arguments;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
 }
 
@@ -71,8 +69,7 @@ class Program {
       std::shuffle(members.begin() + 1, members.end(), random_);
       members.resize(static_cast<std::size_t>(std::max<Rank>(2, ranks - comm)));
       text_ += "comm " + std::to_string(comm) + ' ';
-      for (std::size_t i = 0; i < members.size(); ++i)
-        text_ += (i > 0 ? "," : "") + std::to_string(members[i]);
+      for (std::size_t i = 0; i < members.size(); ++i) text_ += (i > 0 ? "," : "") + std::to_string(members[i]);
       text_ += '\n';
       members_.push_back(members);
     }
@@ -143,8 +140,7 @@ class Program {
     const std::string bytes = " bytes=" + std::to_string(below(2) == 0 ? 0 : below(100000));
     const bool wildcard = below(4) == 0;
     line(members[from], "send", " to=" + std::to_string(to) + tag + bytes + comm_key(comm));
-    line(members[to], "startRecv",
-         " from=" + (wildcard ? "any" : std::to_string(from)) + tag + comm_key(comm));
+    line(members[to], "startRecv", " from=" + (wildcard ? "any" : std::to_string(from)) + tag + comm_key(comm));
     line(members[to], "endRecv", " from=" + std::to_string(from) + tag + bytes + comm_key(comm));
   }
 
@@ -169,11 +165,9 @@ class Program {
     for (std::size_t i = 0; i < members.size(); ++i) {
       const std::string before = " from=" + std::to_string((i + members.size() - 1) % members.size());
       for (std::uint64_t n = 0; n < count; ++n) {
-        line(members[i], "endRecv",
-             before + tag + " bytes=" + std::to_string(bytes + n) + comm_key(comm) + request(n));
+        line(members[i], "endRecv", before + tag + " bytes=" + std::to_string(bytes + n) + comm_key(comm) + request(n));
       }
-      line(members[i], "wait",
-           " req=" + std::to_string(count) + (count > 1 ? "," + std::to_string(count + 1) : ""));
+      line(members[i], "wait", " req=" + std::to_string(count) + (count > 1 ? "," + std::to_string(count + 1) : ""));
     }
   }
 

@@ -45,6 +45,7 @@ struct RankEvent {
   Rank rank;
   Event event;
 };
-std::string stored(Rank ranks, const std::vector<RankEvent>& events, const std::vector<std::uint32_t>& node_of_rank = {});
+std::string stored(Rank ranks, const std::vector<RankEvent>& events,
+                   const std::vector<std::uint32_t>& node_of_rank = {});
 
 }  // namespace lbf::trace_test

@@ -115,14 +115,11 @@ class Schedule {
 
   // When the last operation ends, in ns; -1: they cannot all be run.
   double run() {
-    std::map<std::tuple<int, int, std::uint64_t>, std::pair<std::deque<Operation*>, std::deque<Operation*>>>
-        channels;
+    std::map<std::tuple<int, int, std::uint64_t>, std::pair<std::deque<Operation*>, std::deque<Operation*>>> channels;
     for (int rank = 0; rank < ranks_; ++rank) {
       for (Operation& operation : operations_[static_cast<std::size_t>(rank)]) {
-        if (operation.action == "send")
-          channels[{rank, operation.peer, operation.tag}].first.push_back(&operation);
-        if (operation.action == "recv")
-          channels[{operation.peer, rank, operation.tag}].second.push_back(&operation);
+        if (operation.action == "send") channels[{rank, operation.peer, operation.tag}].first.push_back(&operation);
+        if (operation.action == "recv") channels[{operation.peer, rank, operation.tag}].second.push_back(&operation);
       }
     }
     for (auto& [channel, ends] : channels) {

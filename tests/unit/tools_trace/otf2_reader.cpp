@@ -27,9 +27,9 @@ OTF2_CallbackCode on_string(void* user, OTF2_StringRef self, const char* text) {
   state(user).strings[self] = text;
   return OTF2_CALLBACK_SUCCESS;
 }
-OTF2_CallbackCode on_region(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef,
-                            OTF2_StringRef, OTF2_RegionRole, OTF2_Paradigm, OTF2_RegionFlag, OTF2_StringRef,
-                            std::uint32_t, std::uint32_t) {
+OTF2_CallbackCode on_region(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef, OTF2_StringRef,
+                            OTF2_RegionRole, OTF2_Paradigm, OTF2_RegionFlag, OTF2_StringRef, std::uint32_t,
+                            std::uint32_t) {
   state(user).regions[self] = state(user).strings.at(name);
   return OTF2_CALLBACK_SUCCESS;
 }
@@ -38,9 +38,8 @@ OTF2_CallbackCode on_node(void* user, OTF2_SystemTreeNodeRef self, OTF2_StringRe
   state(user).nodes[self] = state(user).strings.at(name);
   return OTF2_CALLBACK_SUCCESS;
 }
-OTF2_CallbackCode on_location_group(void* user, OTF2_LocationGroupRef self, OTF2_StringRef,
-                                    OTF2_LocationGroupType, OTF2_SystemTreeNodeRef parent,
-                                    OTF2_LocationGroupRef) {
+OTF2_CallbackCode on_location_group(void* user, OTF2_LocationGroupRef self, OTF2_StringRef, OTF2_LocationGroupType,
+                                    OTF2_SystemTreeNodeRef parent, OTF2_LocationGroupRef) {
   state(user).node_of_group[self] = parent;
   return OTF2_CALLBACK_SUCCESS;
 }
@@ -61,8 +60,8 @@ OTF2_CallbackCode on_comm(void* user, OTF2_CommRef self, OTF2_StringRef, OTF2_Gr
   state(user).trace.communicators[self] = {state(user).groups.at(group)};
   return OTF2_CALLBACK_SUCCESS;
 }
-OTF2_CallbackCode on_inter_comm(void* user, OTF2_CommRef self, OTF2_StringRef, OTF2_GroupRef a,
-                                OTF2_GroupRef b, OTF2_CommRef, OTF2_CommFlag) {
+OTF2_CallbackCode on_inter_comm(void* user, OTF2_CommRef self, OTF2_StringRef, OTF2_GroupRef a, OTF2_GroupRef b,
+                                OTF2_CommRef, OTF2_CommFlag) {
   state(user).trace.communicators[self] = {state(user).groups.at(a), state(user).groups.at(b)};
   return OTF2_CALLBACK_SUCCESS;
 }
@@ -93,8 +92,8 @@ OTF2_CallbackCode on_leave(OTF2_LocationRef rank, OTF2_TimeStamp time, void* use
                            OTF2_RegionRef region) {
   return add(user, rank, time, of_region(Kind::kLeave, state(user).regions.at(region)));
 }
-OTF2_CallbackCode on_send(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
-                          std::uint32_t to, OTF2_CommRef comm, std::uint32_t tag, std::uint64_t bytes) {
+OTF2_CallbackCode on_send(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*, std::uint32_t to,
+                          OTF2_CommRef comm, std::uint32_t tag, std::uint64_t bytes) {
   return add(user, rank, time, message(Kind::kSend, to, comm, tag, bytes, 0));
 }
 OTF2_CallbackCode on_isend(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
@@ -102,12 +101,12 @@ OTF2_CallbackCode on_isend(OTF2_LocationRef rank, OTF2_TimeStamp time, void* use
                            std::uint64_t request) {
   return add(user, rank, time, message(Kind::kIsend, to, comm, tag, bytes, request));
 }
-OTF2_CallbackCode on_isend_complete(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user,
-                                    OTF2_AttributeList*, std::uint64_t request) {
+OTF2_CallbackCode on_isend_complete(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
+                                    std::uint64_t request) {
   return add(user, rank, time, of_request(Kind::kIsendComplete, request));
 }
-OTF2_CallbackCode on_irecv_request(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user,
-                                   OTF2_AttributeList*, std::uint64_t request) {
+OTF2_CallbackCode on_irecv_request(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
+                                   std::uint64_t request) {
   return add(user, rank, time, of_request(Kind::kIrecvRequest, request));
 }
 OTF2_CallbackCode on_recv(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
@@ -123,23 +122,21 @@ OTF2_CallbackCode on_cancelled(OTF2_LocationRef rank, OTF2_TimeStamp time, void*
                                std::uint64_t request) {
   return add(user, rank, time, of_request(Kind::kCancelled, request));
 }
-OTF2_CallbackCode on_collective_begin(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user,
-                                      OTF2_AttributeList*) {
+OTF2_CallbackCode on_collective_begin(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*) {
   return add(user, rank, time, of_request(Kind::kCollectiveBegin, 0));
 }
-OTF2_CallbackCode on_collective_end(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user,
-                                    OTF2_AttributeList*, OTF2_CollectiveOp op, OTF2_CommRef comm,
-                                    std::uint32_t root, std::uint64_t sent, std::uint64_t received) {
+OTF2_CallbackCode on_collective_end(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
+                                    OTF2_CollectiveOp op, OTF2_CommRef comm, std::uint32_t root, std::uint64_t sent,
+                                    std::uint64_t received) {
   return add(user, rank, time, {Kind::kCollectiveEnd, 0, "", root, comm, op, sent, received, 0});
 }
-OTF2_CallbackCode on_nonblocking_request(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user,
-                                         OTF2_AttributeList*, std::uint64_t request) {
+OTF2_CallbackCode on_nonblocking_request(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
+                                         std::uint64_t request) {
   return add(user, rank, time, of_request(Kind::kNonblockingRequest, request));
 }
-OTF2_CallbackCode on_nonblocking_complete(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user,
-                                          OTF2_AttributeList*, OTF2_CollectiveOp op, OTF2_CommRef comm,
-                                          std::uint32_t root, std::uint64_t sent, std::uint64_t received,
-                                          std::uint64_t request) {
+OTF2_CallbackCode on_nonblocking_complete(OTF2_LocationRef rank, OTF2_TimeStamp time, void* user, OTF2_AttributeList*,
+                                          OTF2_CollectiveOp op, OTF2_CommRef comm, std::uint32_t root,
+                                          std::uint64_t sent, std::uint64_t received, std::uint64_t request) {
   return add(user, rank, time, {Kind::kNonblockingComplete, 0, "", root, comm, op, sent, received, request});
 }
 
@@ -162,15 +159,13 @@ bool read_definitions(OTF2_Reader* reader, State& all) {
 }
 
 bool read_events(OTF2_Reader* reader, State& all) {
-  for (const auto& [location, events] : all.trace.events_defined)
-    OTF2_Reader_SelectLocation(reader, location);
+  for (const auto& [location, events] : all.trace.events_defined) OTF2_Reader_SelectLocation(reader, location);
   if (OTF2_Reader_OpenDefFiles(reader) != OTF2_SUCCESS || OTF2_Reader_OpenEvtFiles(reader) != OTF2_SUCCESS)
     return false;
   for (const auto& [location, events] : all.trace.events_defined) {
     OTF2_DefReader* local = OTF2_Reader_GetDefReader(reader, location);
     std::uint64_t read = 0;
-    if (local == nullptr || OTF2_Reader_ReadAllLocalDefinitions(reader, local, &read) != OTF2_SUCCESS)
-      return false;
+    if (local == nullptr || OTF2_Reader_ReadAllLocalDefinitions(reader, local, &read) != OTF2_SUCCESS) return false;
     OTF2_Reader_CloseDefReader(reader, local);
     OTF2_Reader_GetEvtReader(reader, location);
   }
@@ -205,8 +200,8 @@ Otf2Trace read_otf2(const std::string& anchor) {
   OTF2_Reader_SetSerialCollectiveCallbacks(reader);
   std::uint64_t locations = 0;
   OTF2_Reader_GetNumberOfLocations(reader, &locations);
-  all.trace.read = read_definitions(reader, all) && all.trace.events_defined.size() == locations &&
-                   read_events(reader, all);
+  all.trace.read =
+      read_definitions(reader, all) && all.trace.events_defined.size() == locations && read_events(reader, all);
   OTF2_Reader_Close(reader);
   return all.trace;
 }

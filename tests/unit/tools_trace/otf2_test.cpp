@@ -171,18 +171,15 @@ Event exit_event() {
 TEST_F(Otf2Command, TheWorkedExample) {
   const Otf2Trace trace = exported(fig3_, "--placement map=0,0,1");
   EXPECT_EQ(trace.length_ns, 7'000'000'000u);
-  EXPECT_EQ(trace.node_of_rank,
-            (std::map<std::uint64_t, std::string>{{0, "node 0"}, {1, "node 0"}, {2, "node 1"}}));
-  EXPECT_THAT(
-      story(trace, 0),
-      ElementsAre("enter work @0", "leave work @2000000000", "enter startRecv @2000000000",
-                  "leave startRecv @2000000000", "enter endRecv @2000000000", "enter waiting @2000000000",
-                  "leave waiting @5000000000", "recv 2 comm 0 tag 0 bytes 0 @5000000000",
-                  "leave endRecv @5000000000", "enter work @5000000000", "leave work @7000000000"));
-  EXPECT_THAT(story(trace, 2),
-              ElementsAre("enter work @0", "leave work @5000000000", "enter send @5000000000",
-                          "send 0 comm 0 tag 0 bytes 0 @5000000000", "leave send @5000000000",
-                          "enter work @5000000000", "leave work @6000000000"));
+  EXPECT_EQ(trace.node_of_rank, (std::map<std::uint64_t, std::string>{{0, "node 0"}, {1, "node 0"}, {2, "node 1"}}));
+  EXPECT_THAT(story(trace, 0),
+              ElementsAre("enter work @0", "leave work @2000000000", "enter startRecv @2000000000",
+                          "leave startRecv @2000000000", "enter endRecv @2000000000", "enter waiting @2000000000",
+                          "leave waiting @5000000000", "recv 2 comm 0 tag 0 bytes 0 @5000000000",
+                          "leave endRecv @5000000000", "enter work @5000000000", "leave work @7000000000"));
+  EXPECT_THAT(story(trace, 2), ElementsAre("enter work @0", "leave work @5000000000", "enter send @5000000000",
+                                           "send 0 comm 0 tag 0 bytes 0 @5000000000", "leave send @5000000000",
+                                           "enter work @5000000000", "leave work @6000000000"));
 }
 
 TEST_F(Otf2Command, SaysWhatThePredictionAndTheTraceSay) {
@@ -243,12 +240,12 @@ TEST_F(Otf2Command, OneRegionForOneCall) {
     events.push_back({rank, exit_event()});
   }
   write("t.lbfw", stored(2, events));
-  EXPECT_THAT(story(exported("t.lbfw", "--nodes 2"), 0),
-              ElementsAre("enter work @0", "leave work @1000", "enter MPI_Sendrecv @1000",
-                          "send 1 comm 0 tag 4 bytes 32 @1000", "recv 1 comm 0 tag 4 bytes 32 @1000",
-                          "leave MPI_Sendrecv @1000", "enter MPI_Send @1000",
-                          "send 1 comm 0 tag 5 bytes 0 @1000", "leave MPI_Send @1000", "enter MPI_Recv @1000",
-                          "recv 1 comm 0 tag 5 bytes 0 @1000", "leave MPI_Recv @1000"));
+  EXPECT_THAT(
+      story(exported("t.lbfw", "--nodes 2"), 0),
+      ElementsAre("enter work @0", "leave work @1000", "enter MPI_Sendrecv @1000", "send 1 comm 0 tag 4 bytes 32 @1000",
+                  "recv 1 comm 0 tag 4 bytes 32 @1000", "leave MPI_Sendrecv @1000", "enter MPI_Send @1000",
+                  "send 1 comm 0 tag 5 bytes 0 @1000", "leave MPI_Send @1000", "enter MPI_Recv @1000",
+                  "recv 1 comm 0 tag 5 bytes 0 @1000", "leave MPI_Recv @1000"));
 }
 
 TEST_F(Otf2Command, RequestsAndCollectivesInTheBackground) {
@@ -291,13 +288,12 @@ TEST_F(Otf2Command, RequestsAndCollectivesInTheBackground) {
   EXPECT_THAT(
       story(trace, 0),
       ElementsAre("enter work @0", "leave work @1000", "enter MPI_Iallreduce @1000", "started req 1 @1000",
-                  "leave MPI_Iallreduce @1000", "enter MPI_Irecv @1000", "posted req 2 @1000",
-                  "leave MPI_Irecv @1000", "enter MPI_Cancel @1000", "cancelled req 2 @1000",
-                  "leave MPI_Cancel @1000", "enter work @1000", "leave work @11000", "enter MPI_Wait @11000",
+                  "leave MPI_Iallreduce @1000", "enter MPI_Irecv @1000", "posted req 2 @1000", "leave MPI_Irecv @1000",
+                  "enter MPI_Cancel @1000", "cancelled req 2 @1000", "leave MPI_Cancel @1000", "enter work @1000",
+                  "leave work @11000", "enter MPI_Wait @11000",
                   "completed " + none + " comm 0 tag " + allreduce + " bytes 128 received 128 req 1 @11000",
                   "leave MPI_Wait @11000", "enter MPI_Bcast @11000", "collective @11000",
-                  "collective 1 comm 0 tag " + bcast + " bytes 0 received 100 @11000",
-                  "leave MPI_Bcast @11000"));
+                  "collective 1 comm 0 tag " + bcast + " bytes 0 received 100 @11000", "leave MPI_Bcast @11000"));
   EXPECT_THAT(story(trace, 1),
               testing::Contains("collective 1 comm 0 tag " + bcast + " bytes 200 received 100 @11000"));
 }
@@ -326,8 +322,7 @@ TEST_F(Otf2Command, RanksOfIntercommunicators) {
   for (Rank rank = 0; rank < 3; ++rank) events.push_back({rank, exit_event()});
   write("t.lbfw", stored(3, events));
   const Otf2Trace trace = exported("t.lbfw", "--nodes 3");
-  EXPECT_THAT(trace.communicators.at(1),
-              ElementsAre(std::vector<std::uint64_t>{2, 0}, std::vector<std::uint64_t>{1}));
+  EXPECT_THAT(trace.communicators.at(1), ElementsAre(std::vector<std::uint64_t>{2, 0}, std::vector<std::uint64_t>{1}));
   EXPECT_THAT(story(trace, 0), testing::Contains("send 0 comm 1 tag 3 bytes 0 @0"));
   EXPECT_THAT(story(trace, 1), testing::Contains("recv 1 comm 1 tag 3 bytes 0 @0"));
 }

@@ -23,8 +23,7 @@ class ExportTarget : public TraceCommand {
   // End of the last slice, in microseconds.
   double end_us(const std::string& options) {
     const nlohmann::json json = nlohmann::json::parse(
-        output_of("export t.lbf --format timeline --nodes 2 --network ./net.toml " + options), nullptr,
-        false);
+        output_of("export t.lbf --format timeline --nodes 2 --network ./net.toml " + options), nullptr, false);
     double end = -1;
     for (const nlohmann::json& e : json.at("traceEvents")) {
       if (e.at("ph") == "X") end = std::max(end, e.at("ts").get<double>() + e.at("dur").get<double>());

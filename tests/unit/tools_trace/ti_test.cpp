@@ -35,15 +35,15 @@ TEST_F(TraceCommand, TiActionsBecomeEvents) {
   write("list", "0.txt\n\n1.txt\n");
   const test::Outcome result = run("import list --to text");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(lines_of_ranks(result.out, 2),
-            (std::vector<std::vector<std::string>>{
-                {"0 startRecv 2 from=1 tag=5 req=0", "0 isend 0 to=1 tag=6 bytes=10 req=1",
-                 "0 endRecv 0 from=1 tag=5 bytes=800 req=0", "0 wait 0 req=1",
-                 "0 coll 0 op=bcast bytes=12 root=1", "0 coll 0 op=allreduce bytes=16",
-                 "0 coll 1 op=reduce_scatter bytes=5", "0 blocked 0 off=0.5", "0 exit 0"},
-                {"1 startRecv 0 from=0 tag=6", "1 endRecv 0 from=0 tag=6 bytes=16",
-                 "1 send 0 to=0 tag=5 bytes=800", "1 coll 0 op=bcast bytes=12 root=1",
-                 "1 coll 0 op=allreduce bytes=16", "1 coll 0 op=reduce_scatter bytes=5", "1 exit 0"}}));
+  EXPECT_EQ(
+      lines_of_ranks(result.out, 2),
+      (std::vector<std::vector<std::string>>{
+          {"0 startRecv 2 from=1 tag=5 req=0", "0 isend 0 to=1 tag=6 bytes=10 req=1",
+           "0 endRecv 0 from=1 tag=5 bytes=800 req=0", "0 wait 0 req=1", "0 coll 0 op=bcast bytes=12 root=1",
+           "0 coll 0 op=allreduce bytes=16", "0 coll 1 op=reduce_scatter bytes=5", "0 blocked 0 off=0.5", "0 exit 0"},
+          {"1 startRecv 0 from=0 tag=6", "1 endRecv 0 from=0 tag=6 bytes=16", "1 send 0 to=0 tag=5 bytes=800",
+           "1 coll 0 op=bcast bytes=12 root=1", "1 coll 0 op=allreduce bytes=16", "1 coll 0 op=reduce_scatter bytes=5",
+           "1 exit 0"}}));
   EXPECT_THAT(result.err, HasSubstr("1 test actions"));
   EXPECT_THAT(result.err, HasSubstr("1 ranks have no finalize"));
   EXPECT_THAT(result.err, HasSubstr("1 actions without a meaning"));
@@ -86,10 +86,9 @@ TEST_F(TraceCommand, TiInOneFile) {
             "0 send 0 to=1 tag=7 bytes=2 buffered=1\n"
             "0 exit 0\n");
   EXPECT_THAT(output_of("dump t.lbfw --rank 1"),
-              testing::AllOf(
-                  HasSubstr("1 isend 0 to=0 tag=0 bytes=2000 req=0\n1 isend 0 to=2 tag=1 bytes=3000 req=1\n"
-                            "1 wait 0 reqs=0,1\n"),
-                  HasSubstr("1 coll 0 op=gatherv bytes=2 root=1 counts=1,2,3\n")));
+              testing::AllOf(HasSubstr("1 isend 0 to=0 tag=0 bytes=2000 req=0\n1 isend 0 to=2 tag=1 bytes=3000 req=1\n"
+                                       "1 wait 0 reqs=0,1\n"),
+                             HasSubstr("1 coll 0 op=gatherv bytes=2 root=1 counts=1,2,3\n")));
   EXPECT_EQ(output_of("import one.txt --to stored -o -"), read("t.lbfw"));
   EXPECT_EQ(predicted_s("t.lbfw", "--nodes 3"), 0);  // and it runs to its end
   expect_error(1, "import one.txt --to text -o out", "--to stored");
@@ -102,8 +101,7 @@ TEST_F(TraceCommand, TiThereAndBackTakesAsLong) {
     write("t.lbf", random_program(seed, ranks, communicators, 50));
     output_of("export t.lbf --format ti -o t.ti");
     output_of("import t.ti -o back.lbfw");
-    for (const std::string& options :
-         {"--nodes " + std::to_string(ranks), std::string("--nodes 1 --cores 1")}) {
+    for (const std::string& options : {"--nodes " + std::to_string(ranks), std::string("--nodes 1 --cores 1")}) {
       EXPECT_NEAR(predicted_s("t.lbf", options), predicted_s("back.lbfw", options), 1e-9) << "seed " << seed;
     }
     const nlohmann::json before = nlohmann::json::parse(output_of("info --json t.lbf"));
@@ -126,8 +124,7 @@ TEST_F(TraceCommand, TiThereAndBackTakesAsLong) {
         }
         return lines;
       };
-      EXPECT_EQ(without_compute("t" + file), without_compute("again" + file))
-          << "seed " << seed << ", " << file;
+      EXPECT_EQ(without_compute("t" + file), without_compute("again" + file)) << "seed " << seed << ", " << file;
     }
   }
 }

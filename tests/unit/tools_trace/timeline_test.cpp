@@ -60,8 +60,7 @@ struct Timeline {
   void check(const std::string& what) {
     constexpr double kRounding = 0.0025;  // of two times in us with three decimals
     for (auto& [row, slices] : rows) {
-      std::stable_sort(slices.begin(), slices.end(),
-                       [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+      std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
       double end = 0;
       for (const Slice& slice : slices) {
         EXPECT_GE(slice.begin, end - kRounding) << what << ", row " << row << ": slices overlap";
@@ -78,8 +77,7 @@ struct Timeline {
     for (const auto& [id, arrows] : starts) {
       ASSERT_EQ(arrows.size(), 1u) << what << ", arrow " << id;
       ASSERT_EQ(ends[id].size(), 1u) << what << ", arrow " << id;
-      EXPECT_GE(ends[id].front().ts, arrows.front().ts - kRounding)
-          << what << ": a message arrives before it leaves";
+      EXPECT_GE(ends[id].front().ts, arrows.front().ts - kRounding) << what << ": a message arrives before it leaves";
       EXPECT_TRUE(in_a_slice(arrows.front()) && in_a_slice(ends[id].front())) << what;
     }
   }
@@ -137,8 +135,7 @@ TEST_F(TraceCommand, TimelineEndsWhereThePredictionEnds) {
 }
 
 TEST_F(TraceCommand, TimelineSaysWhatWaits) {
-  write("net.toml",
-        "name = \"net\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0]]\nrecv_cpu = [[0, 7.0]]\n");
+  write("net.toml", "name = \"net\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0]]\nrecv_cpu = [[0, 7.0]]\n");
   write("t.lbf",
         "lbf-trace 1\nranks 2\n0 send 0.00001 to=1 tag=3 bytes=8\n0 blocked 0 off=0.00005\n0 exit 0\n"
         "1 startRecv 0 from=0 tag=3\n1 endRecv 0 from=0 tag=3 bytes=8\n1 exit 0\n");
@@ -189,8 +186,7 @@ TEST_F(TraceCommand, TimelineOfCollectivesInTheBackground) {
 TEST_F(TraceCommand, OneTargetEach) {
   expect_error(1, "export " + fig3_ + " --format timeline --nodes 1,2 -o out", "a timeline shows one target");
   expect_error(1, "export " + fig3_ + " --format timeline --nodes 4 -o out", "at most 3");
-  expect_error(1,
-               "export " + fig3_ + " --format timeline --nodes 1 --network nowhere --networks-dir . -o out",
+  expect_error(1, "export " + fig3_ + " --format timeline --nodes 1 --network nowhere --networks-dir . -o out",
                "no network 'nowhere'");
 }
 

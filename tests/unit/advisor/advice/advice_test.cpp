@@ -51,15 +51,12 @@ class AdviceTest : public testing::Test {
 
 TEST_F(AdviceTest, AGainBeyondTheError) {
   is_now(100, 98);  // 2.04 % off
-  const Advice advice =
-      advised({ranked("cyclic", {0, 1, 0, 1}, 2, 80), ranked("block", {0, 0, 1, 1}, 2, 100)});
+  const Advice advice = advised({ranked("cyclic", {0, 1, 0, 1}, 2, 80), ranked("block", {0, 0, 1, 1}, 2, 100)});
   ASSERT_TRUE(advice.chosen.has_value());
   EXPECT_EQ(*advice.chosen, 0U);
-  EXPECT_NEAR(advice.gain.percent, 100 * (1 - 80.0 / 98), 1e-9)
-      << "of the smaller one of predicted and measured";
-  EXPECT_THAT(
-      advice.reasons,
-      Contains("ranks 0,2 exchange 82 % of the bytes; on one node they leave the link to the others"));
+  EXPECT_NEAR(advice.gain.percent, 100 * (1 - 80.0 / 98), 1e-9) << "of the smaller one of predicted and measured";
+  EXPECT_THAT(advice.reasons,
+              Contains("ranks 0,2 exchange 82 % of the bytes; on one node they leave the link to the others"));
   EXPECT_THAT(advice.reasons, Contains("5 % of the bytes travel between nodes instead of 95 %"));
 }
 
@@ -68,8 +65,7 @@ TEST_F(AdviceTest, NoneWithinTheError) {
   const Advice advice = advised({ranked("cyclic", {0, 1, 0, 1}, 2, 84)});
   EXPECT_FALSE(advice.chosen.has_value());
   EXPECT_THAT(advice.why_not, HasSubstr("within the error"));
-  EXPECT_NEAR(advice.gain.percent, 100 * (1 - 84.0 / 90), 1e-9)
-      << "what all predictions are wrong by is no gain";
+  EXPECT_NEAR(advice.gain.percent, 100 * (1 - 84.0 / 90), 1e-9) << "what all predictions are wrong by is no gain";
 }
 
 TEST_F(AdviceTest, NoneWhenNothingIsBetterOrItIsWhatRuns) {
@@ -119,8 +115,12 @@ TEST_F(AdviceTest, OfDistributionsThatAreAlikeTheSimplest) {
   is_now(100, 100);
   const std::vector<std::uint32_t> cyclic{0, 1, 0, 1};
   const std::vector<std::uint32_t> two{1, 1, 0, 0};  // not where it runs now
-  EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("cyclic", cyclic, 2, 80.01), ranked("block", two, 2, 80.02)}).chosen, 2U);
-  EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("cyclic", cyclic, 2, 80.01), ranked("block", two, 2, 80.5)}).chosen, 1U);
+  EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("cyclic", cyclic, 2, 80.01), ranked("block", two, 2, 80.02)})
+                .chosen,
+            2U);
+  EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("cyclic", cyclic, 2, 80.01), ranked("block", two, 2, 80.5)})
+                .chosen,
+            1U);
   EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("block", {0, 1, 2, 3}, 4, 80.01)}).chosen, 0U)
       << "other nodes are another matter";
 }

@@ -8,23 +8,20 @@
 namespace lbf::advisor::how_test {
 namespace {
 
-Candidate candidate(const std::string& placement, std::vector<std::uint32_t> node_of_rank,
-                    std::uint32_t nodes) {
+Candidate candidate(const std::string& placement, std::vector<std::uint32_t> node_of_rank, std::uint32_t nodes) {
   Candidate made;
   made.target.placement = placement;
   made.target.node_of_rank = std::move(node_of_rank);
   made.target.nodes = nodes;
   made.target.cores_per_node = 2;
   made.target.network = test::slow_network();
-  for (std::uint32_t node = 0; node < nodes; ++node)
-    made.node_names.push_back("n" + std::to_string(node + 1));
+  for (std::uint32_t node = 0; node < nodes; ++node) made.node_names.push_back("n" + std::to_string(node + 1));
   return made;
 }
 
 TEST(SrunFlags, Distributions) {
   EXPECT_EQ(srun_flags(candidate("block", {0, 0}, 1), "./h"), "-N1 -n2");
-  EXPECT_EQ(srun_flags(candidate("block", {0, 0, 1, 1}, 2), "./h"),
-            "-N2 -n4 --distribution=block --ntasks-per-node=2");
+  EXPECT_EQ(srun_flags(candidate("block", {0, 0, 1, 1}, 2), "./h"), "-N2 -n4 --distribution=block --ntasks-per-node=2");
   EXPECT_EQ(srun_flags(candidate("plane=2", {0, 0, 1}, 2), "./h"),
             "-N2 -n3 --distribution=plane=2 --ntasks-per-node=2");
   EXPECT_EQ(srun_flags(candidate("block", {0, 0, 0, 1}, 2), "./h"), "-N2 -n4 --distribution=block")

@@ -40,8 +40,7 @@ class FakeSlurm final : public StartSource {
     asked.push_back(line);
     if (asked.size() > fails_after) return Error{ErrorCode::kUnavailable, "Slurm cannot be asked: gone"};
     const auto known = starts_in_s.find(nodes);
-    if (known == starts_in_s.end())
-      return StartAnswer{std::nullopt, "Requested node configuration is not available"};
+    if (known == starts_in_s.end()) return StartAnswer{std::nullopt, "Requested node configuration is not available"};
     return StartAnswer{kNow + known->second, ""};
   }
   std::map<std::string, double> starts_in_s;
@@ -61,8 +60,7 @@ class ScheduleTest : public testing::Test {
     target.cores_per_node = 4;
     target.network = network_;
     made.candidate.set.network = network_;
-    for (std::uint32_t i = 0; i < target.nodes; ++i)
-      made.candidate.node_names.push_back("n" + std::to_string(i));
+    for (std::uint32_t i = 0; i < target.nodes; ++i) made.candidate.node_names.push_back("n" + std::to_string(i));
     made.time_s = time_s;
     made.verdict = Verdict::kReplayed;
     return made;
@@ -83,9 +81,7 @@ class ScheduleTest : public testing::Test {
     options.trust = trust_;
     return schedule(ranking_, baseline_, objective_, slurm_, options);
   }
-  Advice advised(const Schedule& made) const {
-    return advise(ranking_, baseline_, trust_, graph_, objective_, &made);
-  }
+  Advice advised(const Schedule& made) const { return advise(ranking_, baseline_, trust_, graph_, objective_, &made); }
   std::vector<std::uint32_t> order() const {
     std::vector<std::uint32_t> nodes;
     for (const Ranked& one : ranking_.ranked) nodes.push_back(one.candidate.target.nodes);
@@ -113,8 +109,7 @@ TEST_F(ScheduleTest, TheOneThatEndsFirstIsFirst) {
   EXPECT_NEAR(advice.gain.percent, 100 * (1 - 100.0 / 660), 1e-9) << "of the time to the end";
   EXPECT_NEAR(advice.gain.low_percent, 100 * (1 - (100 + trust_.half_width_percent(100.0 / 60)) / 660), 1e-9)
       << "100 s, and what the prediction may be off";
-  EXPECT_THAT(advice.reasons.front(),
-              AllOf(HasSubstr("can start now"), HasSubstr("4 nodes, block would run 60 %")));
+  EXPECT_THAT(advice.reasons.front(), AllOf(HasSubstr("can start now"), HasSubstr("4 nodes, block would run 60 %")));
   EXPECT_THAT(advice.reasons, Contains(HasSubstr("what runs now starts at")));
 }
 
@@ -199,8 +194,7 @@ TEST_F(ScheduleTest, AComputedMappingIsAskedForWithItsHosts) {
   ranking_.ranked = {ranked("map", {1, 0, 1, 0}, 50), ranked("map", {0, 1, 0, 1}, 55)};
   slurm_.starts_in_s = {{"2", 0}};
   ASSERT_TRUE(make().ok());
-  EXPECT_THAT(slurm_.host_files, ElementsAre("n1\nn0\nn1\nn0\n"))
-      << "two ranks on each of the same nodes: once";
+  EXPECT_THAT(slurm_.host_files, ElementsAre("n1\nn0\nn1\nn0\n")) << "two ranks on each of the same nodes: once";
 }
 
 TEST_F(ScheduleTest, SoIsADistributionThatNeedsAHostFile) {
@@ -245,8 +239,7 @@ TEST_F(ScheduleTest, NobodyIsAskedForMoreThanAPartitionAllows) {
   EXPECT_EQ(made->questions, 1U);
   EXPECT_EQ(ranking_.ranked.front().candidate.target.nodes, 4U);
   EXPECT_EQ(baseline_.now.start.why_not, "its time limit (3 minutes) is above the partition's (2.5 minutes)");
-  EXPECT_EQ(ranking_.ranked.back().start.why_not,
-            "its time limit (4 minutes) is above the partition's (2.5 minutes)");
+  EXPECT_EQ(ranking_.ranked.back().start.why_not, "its time limit (4 minutes) is above the partition's (2.5 minutes)");
 }
 
 TEST(TimeLimit, SrunsForms) {

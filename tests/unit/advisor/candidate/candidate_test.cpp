@@ -50,8 +50,8 @@ TEST(NodeSets, MemoryLimitsTheRanksOfANode) {
   options.memory_per_rank_mib = 400;  // two ranks a node
   EXPECT_THAT(counts(sets_of(cluster, options)), ElementsAre(4));
   options.memory_per_rank_mib = 600;
-  EXPECT_THAT(why_not(cluster, options), AllOf(HasSubstr("no candidate fits: 8 ranks"),
-                                               HasSubstr("4 usable nodes for 4 ranks of 600 MiB")));
+  EXPECT_THAT(why_not(cluster, options),
+              AllOf(HasSubstr("no candidate fits: 8 ranks"), HasSubstr("4 usable nodes for 4 ranks of 600 MiB")));
 }
 
 TEST(NodeSets, WhatIsDownOrTooSmallIsNotTaken) {
@@ -143,8 +143,7 @@ TEST(NodeSets, APartitionsOwnNetwork) {
       "[[node]]\nname = \"n[1-2]\"\n[[partition]]\nname = \"p\"\nnodes = \"n[1-2]\"\nnetwork = \"own\"\n");
   CandidateOptions options = test::options(2);
   EXPECT_THAT(why_not(cluster, options), HasSubstr("'own', which has no network file"));
-  options.known_networks = {
-      test::network("name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n")};
+  options.known_networks = {test::network("name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n")};
   EXPECT_EQ(sets_of(cluster, options).front().network->name(), "own");
 }
 

@@ -22,9 +22,7 @@ class SlurmSource : public testing::Test {
     std::ofstream(program_) << "#!/bin/sh\n" << script << "\n";
     ASSERT_EQ(::chmod(program_.c_str(), 0755), 0);
   }
-  Result<Cluster> read(Seconds cache_for_s) const {
-    return slurm_cluster({program_, cache_, cache_for_s})->read();
-  }
+  Result<Cluster> read(Seconds cache_for_s) const { return slurm_cluster({program_, cache_, cache_for_s})->read(); }
 
   lbf::test::TemporaryDirectory directory_;
   const std::string program_ = directory_.path() + "/inventory";
@@ -63,8 +61,8 @@ TEST_F(SlurmSource, WhatSlurmsLibrarySaysAtItsEndIsTheReason) {
   const Result<Cluster> cluster = read(600);
   ASSERT_FALSE(cluster.ok());
   EXPECT_EQ(cluster.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(cluster.error().message, AllOf(HasSubstr("fatal: no configuration source"),
-                                             HasSubstr("--cluster FILE"), Not(HasSubstr("warning"))));
+  EXPECT_THAT(cluster.error().message, AllOf(HasSubstr("fatal: no configuration source"), HasSubstr("--cluster FILE"),
+                                             Not(HasSubstr("warning"))));
   answer_with("kill -ALRM $$");
   EXPECT_THAT(read(600).error().message, HasSubstr("did not answer in time"));
 }

@@ -100,14 +100,11 @@ TEST(ClusterFile, WhatIsWrongIsNamed) {
   EXPECT_THAT(refused("lbf_cluster = 2\n" + node), HasSubstr("lbf_cluster"));
   EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "cores = 4\n"),
               AllOf(HasSubstr("c.toml, node 1"), HasSubstr("'cores' is not known")));
-  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "sockets = 0\n"),
-              HasSubstr("'sockets' is no whole number"));
-  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "sockets = -1\n"),
-              HasSubstr("'sockets' is no whole number"));
+  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "sockets = 0\n"), HasSubstr("'sockets' is no whole number"));
+  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "sockets = -1\n"), HasSubstr("'sockets' is no whole number"));
   EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "sockets = 1024\ncores_per_socket = 65536\n"),
               HasSubstr("more than 65536 cores"));
-  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "speed = 0.0\n"),
-              HasSubstr("'speed' is no number above 0"));
+  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "speed = 0.0\n"), HasSubstr("'speed' is no number above 0"));
   EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "speed = nan\n"), HasSubstr("c.toml"));
   EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "up = 1\n"), HasSubstr("'up' is neither true nor false"));
   EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "features = [1]\n"), HasSubstr("no text"));
@@ -116,11 +113,9 @@ TEST(ClusterFile, WhatIsWrongIsNamed) {
   EXPECT_THAT(refused("lbf_cluster = 1\n[[node]]\nname = \"n[1-999999999]\"\n"), HasSubstr("node 1"));
   EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "[[partition]]\nname = \"p\"\nnodes = \"n2\"\n"),
               HasSubstr("node 'n2' is not described"));
-  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "[[partition]]\nnodes = \"n1\"\n"),
-              HasSubstr("has no 'name'"));
-  EXPECT_THAT(
-      refused("lbf_cluster = 1\n" + node + "[[partition]]\nname = \"p\"\n[[partition]]\nname = \"p\"\n"),
-      HasSubstr("two of the name"));
+  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "[[partition]]\nnodes = \"n1\"\n"), HasSubstr("has no 'name'"));
+  EXPECT_THAT(refused("lbf_cluster = 1\n" + node + "[[partition]]\nname = \"p\"\n[[partition]]\nname = \"p\"\n"),
+              HasSubstr("two of the name"));
   EXPECT_THAT(refused("lbf_cluster = 1\ntopology = \"SwitchName=s Nodes=n2\"\n" + node),
               HasSubstr("does not have node 'n1'"));
   EXPECT_THAT(refused("lbf_cluster = [\n"), HasSubstr("c.toml:"));

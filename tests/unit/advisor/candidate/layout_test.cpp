@@ -11,8 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<std::uint32_t> laid_out(std::string_view placement, Rank ranks,
-                                    std::vector<std::uint32_t> cores) {
+std::vector<std::uint32_t> laid_out(std::string_view placement, Rank ranks, std::vector<std::uint32_t> cores) {
   const auto placed = lay_out(placement, ranks, cores);
   EXPECT_TRUE(placed.ok()) << (placed.ok() ? "" : placed.error().message);
   return placed.ok() ? *placed : std::vector<std::uint32_t>{};

@@ -43,8 +43,7 @@ Cluster random_cluster(Draw& draw) {
       names += (names.empty() ? "" : ",") + cluster.nodes[node].name;
     if (!names.empty()) conf += "SwitchName=s" + std::to_string(which) + " Nodes=" + names + "\n";
   }
-  if (switches > 1 && nodes >= switches)
-    conf += "SwitchName=top Switches=s[0-" + std::to_string(switches - 1) + "]\n";
+  if (switches > 1 && nodes >= switches) conf += "SwitchName=top Switches=s[0-" + std::to_string(switches - 1) + "]\n";
   if (!conf.empty()) {
     cluster.topology = std::make_shared<const engine::Topology>(*engine::Topology::parse(conf, "topology.conf"));
     for (const ClusterNode& node : cluster.nodes)

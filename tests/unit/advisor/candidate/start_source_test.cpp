@@ -19,24 +19,18 @@ using testing::HasSubstr;
 
 TEST(ParseStart, TheWordsOfEachRelease) {
   // 22.05 and 24.11, 26.05, a federation.
-  EXPECT_EQ(
-      parse_start("srun: Job 7 to start at 1795320000 using 4 processors on nodes n[1-2] in partition p\n")
-          .at_s,
-      1795320000.0);
-  EXPECT_EQ(
-      parse_start("srun: Job 7 to start at 1795320001 a using 1 processors on nodes n1 in partition p\n")
-          .at_s,
-      1795320001.0);
-  EXPECT_EQ(parse_start(
-                "srun: Job 7 to start at 1795320002 on cluster c using 1 processors on nodes n1 in partition "
-                "p\nsrun:   Preempts: 3\n")
+  EXPECT_EQ(parse_start("srun: Job 7 to start at 1795320000 using 4 processors on nodes n[1-2] in partition p\n").at_s,
+            1795320000.0);
+  EXPECT_EQ(parse_start("srun: Job 7 to start at 1795320001 a using 1 processors on nodes n1 in partition p\n").at_s,
+            1795320001.0);
+  EXPECT_EQ(parse_start("srun: Job 7 to start at 1795320002 on cluster c using 1 processors on nodes n1 in partition "
+                        "p\nsrun:   Preempts: 3\n")
                 .at_s,
             1795320002.0);
 }
 
 TEST(ParseStart, SlurmsStandardTimeIsLocal) {
-  const auto answer =
-      parse_start("srun: Job 7 to start at 2026-11-22T04:05:06 using 4 processors on nodes n1\n");
+  const auto answer = parse_start("srun: Job 7 to start at 2026-11-22T04:05:06 using 4 processors on nodes n1\n");
   ASSERT_TRUE(answer.at_s.has_value());
   const auto at = static_cast<std::time_t>(*answer.at_s);
   std::array<char, 40> text{};
@@ -46,14 +40,12 @@ TEST(ParseStart, SlurmsStandardTimeIsLocal) {
 }
 
 TEST(ParseStart, RefusalsAreSlurmsWords) {
-  EXPECT_EQ(
-      parse_start("srun: error: Unable to allocate resources: Invalid partition name specified\n").why_not,
-      "Invalid partition name specified");
-  EXPECT_EQ(
-      parse_start("srun: a word of the site\nallocation failure: User's group not permitted to use this "
-                  "partition\n")
-          .why_not,
-      "User's group not permitted to use this partition");
+  EXPECT_EQ(parse_start("srun: error: Unable to allocate resources: Invalid partition name specified\n").why_not,
+            "Invalid partition name specified");
+  EXPECT_EQ(parse_start("srun: a word of the site\nallocation failure: User's group not permitted to use this "
+                        "partition\n")
+                .why_not,
+            "User's group not permitted to use this partition");
   EXPECT_EQ(parse_start("").why_not, "srun --test-only said nothing");
   EXPECT_EQ(parse_start("srun: Job 7 to start at Unknown using 1 processors\n").why_not,
             "Job 7 to start at Unknown using 1 processors");
@@ -63,8 +55,8 @@ TEST(ParseStart, RefusalsAreSlurmsWords) {
 TEST(StartEnvironment, WithoutTheSurroundingJob) {
   const auto made = start_environment({"PATH=/bin", "SLURM_CONF=/c", "SLURM_JOB_ID=7", "SLURM_NNODES=3",
                                        "SLURM_ACCOUNT=a", "SLURM_TIME_FORMAT=relative", "LBF_SERVER=s"});
-  EXPECT_THAT(made, testing::UnorderedElementsAre("PATH=/bin", "SLURM_CONF=/c", "SLURM_ACCOUNT=a",
-                                                  "LBF_SERVER=s", "SLURM_TIME_FORMAT=%s"));
+  EXPECT_THAT(made, testing::UnorderedElementsAre("PATH=/bin", "SLURM_CONF=/c", "SLURM_ACCOUNT=a", "LBF_SERVER=s",
+                                                  "SLURM_TIME_FORMAT=%s"));
 }
 
 class SrunSource : public testing::Test {

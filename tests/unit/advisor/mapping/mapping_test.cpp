@@ -99,8 +99,7 @@ TEST(Partition, IsTheSameWhateverWasMappedBefore) {
 // Two leaf switches of two nodes: four groups, of which 0 and 1, and 2 and 3, exchange more with each other
 // than with the rest, belong below one switch each.
 TEST(Partition, FarNodesGetWhatExchangesLittle) {
-  const std::string conf =
-      "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]\n";
+  const std::string conf = "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]\n";
   engine::Target target;
   target.nodes = 4;
   target.topology = std::make_shared<const engine::Topology>(*engine::Topology::parse(conf, "topology.conf"));
@@ -185,8 +184,7 @@ TEST(LocalSearch, KeepsWithinItsBudgetAndItsCapacities) {
   EXPECT_EQ(mapping, start) << "no budget, no step";
   Mapping crowded(16, 0);
   respect_capacities(problem, crowded);
-  for (std::uint32_t node = 0; node < 4; ++node)
-    EXPECT_EQ(std::count(crowded.begin(), crowded.end(), node), 4);
+  for (std::uint32_t node = 0; node < 4; ++node) EXPECT_EQ(std::count(crowded.begin(), crowded.end(), node), 4);
 }
 
 TEST(BestSteps, AreSortedAndSayWhatTheyChange) {

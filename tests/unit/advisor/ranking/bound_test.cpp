@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 
 engine::Target target_of(std::vector<std::uint32_t> node_of_rank, std::uint32_t nodes,
-                 std::shared_ptr<const engine::Network> network) {
+                         std::shared_ptr<const engine::Network> network) {
   engine::Target target;
   target.node_of_rank = std::move(node_of_rank);
   target.nodes = nodes;
@@ -61,8 +61,7 @@ TEST(Bound, ChainAtTheLeastFlightThereIs) {
   const CommGraph graph = test::graph_of(2, {{0, 1, 10}});
   EXPECT_EQ(bound_of(target_of({0, 1}, 2, test::slow_network()), graph, 5).chain_s, 0)
       << "within a node messages take no time, and the chain might be there";
-  const auto everywhere =
-      test::network("name = \"e\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 2000000.0]]\n");
+  const auto everywhere = test::network("name = \"e\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 2000000.0]]\n");
   const Bound bound = bound_of(target_of({0, 1}, 2, everywhere), graph, 5);
   EXPECT_DOUBLE_EQ(bound.chain_s, 10);
   EXPECT_DOUBLE_EQ(bound.at_least_s(), 10);

@@ -37,8 +37,7 @@ class RankingTest : public testing::Test {
     made.processor_time_s = [this] { return now_s_; };
     return made;
   }
-  Candidate candidate(std::uint32_t nodes, std::vector<std::uint32_t> node_of_rank,
-                      const std::string& placement) {
+  Candidate candidate(std::uint32_t nodes, std::vector<std::uint32_t> node_of_rank, const std::string& placement) {
     Candidate made;
     for (std::uint32_t node = 0; node < nodes; ++node) made.set.nodes.push_back(node);
     made.set.network = network_;
@@ -158,8 +157,7 @@ TEST_F(RankingTest, TheSearchFindsWhatNoDistributionHas) {
   ASSERT_EQ(ranking->ranked.size(), 2U);
   EXPECT_TRUE(ranking->ranked[0].searched);
   EXPECT_TRUE(ranking->ranked[0].candidate.is_map());
-  EXPECT_EQ(ranking->ranked[0].candidate.target.node_of_rank[0],
-            ranking->ranked[0].candidate.target.node_of_rank[2]);
+  EXPECT_EQ(ranking->ranked[0].candidate.target.node_of_rank[0], ranking->ranked[0].candidate.target.node_of_rank[2]);
   EXPECT_DOUBLE_EQ(ranking->ranked[0].time_s, 1.1);
   // Without a budget nothing is looked for.
   some.budget_s = 0;
