@@ -26,17 +26,14 @@ namespace lbf::capture {
 #define LBF_CAPTURE_PMPI_FORTRAN(X) X(Comm_f2c) X(Type_f2c) X(Request_f2c) X(Message_f2c) X(Win_f2c) X(Group_f2c)
 #endif
 // What the recorder itself asks MPI. All of these are local calls.
-#define LBF_CAPTURE_PMPI(X)                                                                                           \
-  X(Comm_rank)                                                                                                        \
-  X(Comm_size)                                                                                                        \
-  X(Comm_remote_size)                                                                                                 \
-  X(Comm_test_inter)                                                                                                  \
-  X(Comm_group)                                                                                                       \
-  X(Comm_remote_group)                                                                                                \
-  X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Type_size_x) X(Topo_test) X(Cartdim_get)       \
-      X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) \
-          X(Get_library_version) X(Comm_get_parent) X(Query_thread) X(Request_get_status) X(Initialized)              \
-              LBF_CAPTURE_PMPI_FORTRAN(X)
+// clang-format off
+#define LBF_CAPTURE_PMPI(X) \
+  X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) X(Group_size) \
+  X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Type_size_x) X(Topo_test) X(Cartdim_get) X(Cart_shift) \
+  X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) \
+  X(Get_library_version) X(Comm_get_parent) X(Query_thread) X(Request_get_status) X(Initialized) \
+  LBF_CAPTURE_PMPI_FORTRAN(X)
+// clang-format on
 
 struct Library {
 #define LBF_CAPTURE_MEMBER(name) decltype(&PMPI_##name) name;

@@ -11,16 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FUNCTIONS(F)                                                                                               \
-  F(Send)                                                                                                          \
-  F(Ssend)                                                                                                         \
-  F(Bsend)                                                                                                         \
-  F(Rsend) F(Isend) F(Issend) F(Irsend) F(Recv) F(Irecv) F(Sendrecv) F(Sendrecv_replace) F(Send_init) F(Recv_init) \
-      F(Start) F(Startall) F(Wait) F(Waitall) F(Waitany) F(Waitsome) F(Test) F(Testall) F(Testany) F(Testsome)     \
-          F(Request_free) F(Cancel) F(Probe) F(Iprobe) F(Mprobe) F(Improbe) F(Mrecv) F(Barrier) F(Bcast) F(Reduce) \
-              F(Allreduce) F(Gather) F(Gatherv) F(Scatter) F(Scatterv) F(Allgather) F(Allgatherv) F(Alltoall)      \
-                  F(Alltoallv) F(Reduce_scatter) F(Reduce_scatter_block) F(Scan) F(Exscan) F(Ibarrier) F(Ibcast)   \
-                      F(Iallreduce) F(Comm_dup) F(Comm_split) F(Comm_create) F(Comm_free) F(Cart_create)
+/* clang-format off */
+#define FUNCTIONS(F) \
+  F(Send) F(Ssend) F(Bsend) F(Rsend) F(Isend) F(Issend) F(Irsend) F(Recv) F(Irecv) F(Sendrecv) F(Sendrecv_replace) \
+  F(Send_init) F(Recv_init) F(Start) F(Startall) F(Wait) F(Waitall) F(Waitany) F(Waitsome) F(Test) F(Testall) \
+  F(Testany) F(Testsome) F(Request_free) F(Cancel) F(Probe) F(Iprobe) F(Mprobe) F(Improbe) F(Mrecv) F(Barrier) \
+  F(Bcast) F(Reduce) F(Allreduce) F(Gather) F(Gatherv) F(Scatter) F(Scatterv) F(Allgather) F(Allgatherv) F(Alltoall) \
+  F(Alltoallv) F(Reduce_scatter) F(Reduce_scatter_block) F(Scan) F(Exscan) F(Ibarrier) F(Ibcast) F(Iallreduce) \
+  F(Comm_dup) F(Comm_split) F(Comm_create) F(Comm_free) F(Cart_create)
+/* clang-format on */
 
 #define NUMBER(name) kCall_##name,
 enum { FUNCTIONS(NUMBER) kCalls };
