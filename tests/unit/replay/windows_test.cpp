@@ -297,7 +297,7 @@ TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
     std::vector<engine::Target> targets;
     while (targets.size() < 3) {
       const engine::Target target = random_trace::make_configuration(random, trace.ranks).target;
-      // Who is first in a link, of those who come at the same instant, is not defined (docs/engine.md).
+      // Who is first in a link, of those who come at the same instant, is not defined (docs/limits.md).
       if (target.network->contention() == engine::Contention::kNone) targets.push_back(target);
     }
     const CutTrace cut = random_trace::cut_windows(trace, 0.4, random, seed % 3 == 0 ? 0.5 : 0);
