@@ -42,6 +42,7 @@ void after_fork_in_child() {
   process.shared.store(false, std::memory_order_relaxed);
   process.start_lock.reset();
   process.table_lock.reset();
+  process.session_lock.reset();
   available_thread = nullptr;
   own_thread = nullptr;
   thread_state = ThreadState::kOff;
@@ -283,7 +284,7 @@ void learn_world() noexcept {
   world_is_known();
 }
 
-bool make_world_group(MPI_Session session) noexcept REQUIRES(process.start_lock) {
+bool make_world_group(MPI_Session session) noexcept REQUIRES(process.session_lock) {
   Sessions& sessions = process.sessions;
   if (library.Group_from_session_pset == nullptr ||
       library.Group_from_session_pset(session, "mpi://WORLD", &process.run.world_group) != MPI_SUCCESS) {
@@ -294,7 +295,7 @@ bool make_world_group(MPI_Session session) noexcept REQUIRES(process.start_lock)
   return true;
 }
 
-void free_world_group() noexcept REQUIRES(process.start_lock) {
+void free_world_group() noexcept REQUIRES(process.session_lock) {
   Sessions& sessions = process.sessions;
   if (!sessions.has_world_group) return;
   library.Group_free(&process.run.world_group);
@@ -309,7 +310,7 @@ void learn_world_if_initialised() noexcept {
 }
 
 bool learn_world_of_session(MPI_Session session) noexcept {
-  const StartLock lock;
+  const SessionLock lock;
   int rank = MPI_UNDEFINED, size = 0;
   if (!make_world_group(session)) return false;
   library.Group_rank(process.run.world_group, &rank);
@@ -327,21 +328,27 @@ bool learn_world_of_session(MPI_Session session) noexcept {
 namespace {
 
 // The run has begun, and nothing came that ends it.
-bool is_between_sessions() noexcept REQUIRES(process.start_lock) {
+bool is_between_sessions() noexcept REQUIRES(process.session_lock) {
   if (process.sessions.over || process.sessions.world_model) return false;
   return process.sessions.began_run && !process.run.made_in_session.load(std::memory_order_relaxed);
 }
 
-void set_state_of_rings(ring::ProcessState state) noexcept REQUIRES(process.start_lock) {
+// The caller has one of the locks under which the list of threads is written.
+void set_state_of_rings(ring::ProcessState state) noexcept {
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
     t->header->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
+}
+
+void set_state_of_sessions(ring::ProcessState state) noexcept REQUIRES(process.session_lock) {
+  const TableLock lock(TableLock::kAlways);
+  set_state_of_rings(state);
 }
 
 }  // namespace
 
 void adopt_world() noexcept {
-  const StartLock lock;
-  if (process.sessions.open == 0 && is_between_sessions()) set_state_of_rings(ring::ProcessState::kRunning);
+  const SessionLock lock;
+  if (process.sessions.open == 0 && is_between_sessions()) set_state_of_sessions(ring::ProcessState::kRunning);
   process.sessions.world_model = true;
   int rank = -1, size = 0;
   library.Comm_rank(library.comm_world, &rank);
@@ -355,9 +362,9 @@ void adopt_world() noexcept {
 }
 
 bool process_opens_session(MPI_Session session) noexcept {
-  const StartLock lock;
+  const SessionLock lock;
   Sessions& sessions = process.sessions;
-  if (sessions.open++ == 0 && is_between_sessions()) set_state_of_rings(ring::ProcessState::kRunning);
+  if (sessions.open++ == 0 && is_between_sessions()) set_state_of_sessions(ring::ProcessState::kRunning);
   if (sessions.kept_count < Sessions::kKept) sessions.kept[sessions.kept_count++] = session;
   if (sessions.began_run || process.run.initialised.load(std::memory_order_acquire)) return false;
   sessions.began_run = true;
@@ -365,7 +372,7 @@ bool process_opens_session(MPI_Session session) noexcept {
 }
 
 bool process_closes_session(MPI_Session session) noexcept {
-  const StartLock lock;
+  const SessionLock lock;
   Sessions& sessions = process.sessions;
   if (sessions.open > 0) --sessions.open;
   for (std::uint32_t i = 0; i < sessions.kept_count; ++i) {
@@ -374,7 +381,7 @@ bool process_closes_session(MPI_Session session) noexcept {
     break;
   }
   if (sessions.group_of == session) free_world_group();
-  if (sessions.open == 0 && is_between_sessions()) set_state_of_rings(ring::ProcessState::kBetweenSessions);
+  if (sessions.open == 0 && is_between_sessions()) set_state_of_sessions(ring::ProcessState::kBetweenSessions);
   if (sessions.over || sessions.open != 0 || !sessions.began_run || sessions.world_model ||
       !process.run.made_in_session.load(std::memory_order_relaxed)) {
     return false;
@@ -385,7 +392,7 @@ bool process_closes_session(MPI_Session session) noexcept {
 
 void session_opens_uncaptured() noexcept {
   process_init_failed_to_capture();
-  const StartLock lock;
+  const SessionLock lock;
   Sessions& sessions = process.sessions;
   if (process.mode.off.load(std::memory_order_acquire)) ++sessions.open;
   if (!sessions.over || sessions.said_over) return;
@@ -402,12 +409,12 @@ void session_closes_uncaptured(MPI_Session session) noexcept {
 }
 
 bool began_with_session() noexcept {
-  const StartLock lock;
+  const SessionLock lock;
   return process.sessions.began_run;
 }
 
 void enter_world_model() noexcept {
-  const StartLock lock;
+  const SessionLock lock;
   process.sessions.world_model = true;
 }
 
@@ -420,11 +427,16 @@ bool has_world_model() noexcept NO_THREAD_SAFETY_ANALYSIS {
 
 }  // namespace
 
-bool process_has_world_group() noexcept {
-  if (has_world_model()) return true;
-  const StartLock lock;
-  return process.sessions.has_world_group ||
-         (process.sessions.kept_count > 0 && make_world_group(process.sessions.kept[0]));
+bool translate_to_world(MPI_Group group, int count, const int* ranks, int* out) noexcept {
+  const auto translate = [&] {
+    return library.Group_translate_ranks(group, count, ranks, process.run.world_group, out) == MPI_SUCCESS;
+  };
+  if (has_world_model()) return translate();
+  const SessionLock lock;
+  if (!process.sessions.has_world_group &&
+      (process.sessions.kept_count == 0 || !make_world_group(process.sessions.kept[0])))
+    return false;
+  return translate();
 }
 
 void process_initialised(int thread_level) noexcept {

@@ -112,8 +112,10 @@ struct Process {
   RecordingMode mode;
   // What threads write while they record or count is in lines of its own: what every call reads is above.
   alignas(64) RequestNumbers request_numbers;
-  alignas(64) SpinMutex start_lock;  // starts and ends of threads, changes of the mode; taken before table_lock
+  alignas(64) SpinMutex start_lock;  // starts and ends of threads, changes of the mode; taken before the others
   alignas(64) SpinMutex table_lock;
+  // What records a call must not wait for start_lock: who changes the mode has it, and waits until no call is recorded.
+  SpinMutex session_lock;  // taken before table_lock
   alignas(64) Communicator world{};
   Communicator self{};
   Communicator unknown{};             // stands for communicators that the capture did not see being made
@@ -125,7 +127,7 @@ struct Process {
   BlockPool pool GUARDED_BY(table_lock);
   CompletedRequests ended_completed[family::kSharedQueues] GUARDED_BY(table_lock);  // of threads that ended
 
-  Sessions sessions GUARDED_BY(start_lock);
+  Sessions sessions GUARDED_BY(session_lock);
   EndedThreads ended GUARDED_BY(start_lock);
   bool reference_part_taken[References::kCommonPart] GUARDED_BY(start_lock){};
   // A window that found no room in the ring is not tried again before.
@@ -221,8 +223,9 @@ bool process_closes_session(MPI_Session session) noexcept;
 // The same where the calls are not captured (any more): what has to be said or told.
 void session_opens_uncaptured() noexcept;
 void session_closes_uncaptured(MPI_Session session) noexcept;
-// The group of all the run's processes, to number ranks by; false: there is none now.
-bool process_has_world_group() noexcept;
+// The ranks in MPI_COMM_WORLD, or in mpi://WORLD, of GROUP's first COUNT members, whose own ranks are RANKS. false: not
+// known.
+bool translate_to_world(MPI_Group group, int count, const int* ranks, int* out) noexcept;
 // What MPI_Init found: called after it returned, capture on or off.
 void process_initialised(int thread_level) noexcept;
 // The run begins at process.init_leave_ticks: from here on every ring says whose it is, also those of threads that
@@ -251,6 +254,14 @@ class SCOPED_CAPABILITY StartLock {
   ~StartLock() RELEASE() { process.start_lock.unlock(); }
   StartLock(const StartLock&) = delete;
   StartLock& operator=(const StartLock&) = delete;
+};
+// Guards Process::sessions and what they make Run::world_group of.
+class SCOPED_CAPABILITY SessionLock {
+ public:
+  SessionLock() noexcept ACQUIRE(process.session_lock) { process.session_lock.lock(); }
+  ~SessionLock() RELEASE() { process.session_lock.unlock(); }
+  SessionLock(const SessionLock&) = delete;
+  SessionLock& operator=(const SessionLock&) = delete;
 };
 // The oldest request that was complete when it was made and was not waited for yet: of this thread, else of
 // another.

@@ -255,10 +255,7 @@ bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::
   std::int32_t* const own = thread.scratch.ranks.get(count + 1);
   if (own == nullptr) return false;
   for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
-  if (!process_has_world_group()) return false;
-  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.run.world_group, out) != MPI_SUCCESS) {
-    return false;
-  }
+  if (!translate_to_world(group, static_cast<int>(count), own, out)) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (out[i] < 0) return false;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
