@@ -40,13 +40,4 @@ std::optional<ProcedureList> procedure_list_of(const nlohmann::json& json) {
   return list;
 }
 
-std::optional<ProcedureList> procedure_list_of_answer(std::string_view answer) {
-  // Most answers have none; those that do are short.
-  if (answer.find("\"procedures\"") == std::string_view::npos) return std::nullopt;
-  const auto json = nlohmann::json::parse(answer, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto found = json.find("procedures");
-  return found == json.end() ? std::nullopt : procedure_list_of(*found);
-}
-
 }  // namespace lbf::protocol

@@ -9,7 +9,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace lbf::protocol {
@@ -32,7 +31,5 @@ nlohmann::json json_of(const ProcedureList& list);
 // LIST of one of lbfd's answers. Nothing: it is none that the ranks could use. Names are printable, and lines_of() has
 // at most kMaxProcedureListBytes.
 std::optional<ProcedureList> procedure_list_of(const nlohmann::json& list);
-// The member `procedures` of the whole answer.
-std::optional<ProcedureList> procedure_list_of_answer(std::string_view answer);
 
 }  // namespace lbf::protocol

@@ -12,8 +12,9 @@ namespace {
 using namespace protocol;
 using nlohmann::json;
 
+// As lbfd's answer has it: numbers without a sign.
 std::optional<ProcedureList> from(const json& list) {
-  return procedure_list_of_answer(json{{"next_sequence", 2}, {"procedures", list}}.dump());
+  return procedure_list_of(json::parse(list.dump()));
 }
 
 TEST(ProcedureList, ComesBackFromAnAnswer) {
@@ -29,10 +30,6 @@ TEST(ProcedureList, ComesBackFromAnAnswer) {
 
 TEST(ProcedureList, NothingThatARingCouldNotHold) {
   EXPECT_TRUE(from({{"generation", 1}, {"names", json::array()}})) << "text may be missing, names may be none";
-  EXPECT_FALSE(procedure_list_of_answer(""));
-  EXPECT_FALSE(procedure_list_of_answer(R"({"next_sequence":2})"));
-  EXPECT_FALSE(procedure_list_of_answer(R"(["procedures"])"));
-  EXPECT_FALSE(procedure_list_of_answer(R"({"procedures":)"));
   EXPECT_FALSE(from(nullptr));
   EXPECT_FALSE(from({{"names", {"a"}}}));
   EXPECT_FALSE(from({{"generation", 0}, {"names", {"a"}}}));
