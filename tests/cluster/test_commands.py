@@ -69,7 +69,7 @@ class FlushSpool(CommandCase):
             self.lbfd("stop")
             jobs = [self.predict(*LAYOUT, "--nodelist=node1,node2", self.program("steps"), "40", user=user, tries=1)
                     for user in users]
-            if not any(done.crashed_in_mpi_init() for done, _ in jobs):
+            if not any(done.could_not_start() for done, _ in jobs):
                 break
             self.lbfd("start")
         for done, _ in jobs:
