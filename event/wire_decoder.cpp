@@ -402,7 +402,8 @@ struct BatchDecoder::State {
   }
 
   // The rarer parts of an event. Errors carry the bare text; the caller says where.
-  Result<void> finish_event(const Shape& shape, Event& event, Rank rank, RankState& state, Cursor& data) {
+  [[gnu::always_inline]] inline Result<void> finish_event(const Shape& shape, Event& event, Rank rank, RankState& state,
+                                                          Cursor& data) {
     values_seen += shape.values_count;
     if (values_seen > wire::kMaxValues) return invalid_input("the batch has too many values");
     if ((shape.extra & wire::kSetRequest) != 0) {
