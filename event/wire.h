@@ -95,18 +95,21 @@ class CommunicatorTable {
   void note_gap(Rank rank);
   bool has_gap(Rank rank) const;
   std::uint32_t size() const;  // number of global indices, the world included
+  // What it holds. Long lists of members are kept once for all tables, and count for the first one.
+  std::size_t memory_bytes() const;
 
  private:
   struct Definition {
     std::uint64_t uid = 0;
     std::uint64_t local_size = 0;
-    std::vector<Rank> members;
+    std::shared_ptr<const std::vector<Rank>> members;
   };
   std::vector<Definition> communicators_;  // by global index - 1
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_uid_;
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_rank_and_local_;
   std::size_t max_communicators_;
   std::uint64_t stored_members_ = 0;
+  std::uint64_t own_members_ = 0;  // of these, in lists that no other table had before
   std::vector<bool> gap_by_rank_;
 };
 
