@@ -16,14 +16,14 @@ struct Bounds {
   // Held in memory: the replays, what ranks and relays said, the predictions. 0: no limit.
   Bytes step_memory_bytes = Bytes{384} << 20;
   Bytes user_memory_bytes = Bytes{448} << 20;
-  Bytes all_memory_bytes = Bytes{576} << 20;  // who holds most gives way
+  Bytes all_memory_bytes = Bytes{512} << 20;  // who holds most gives way
   Seconds turn_cpu_s = 30;                    // processor time of one turn, which is one batch; 0: no limit
 
   // --- steps of one user
-  std::uint32_t user_steps = 1000;                       // under way at a time; 0: no limit
-  std::uint64_t user_ranks = std::uint64_t{1} << 22;     // of these steps, as they announce
-  double user_starts_per_s = 20;                         // steps begun, in the long run ...
-  double user_starts_at_once = 2000;                     // ... and in a burst
+  std::uint32_t user_steps = 1000;                    // under way at a time; 0: no limit
+  std::uint64_t user_ranks = std::uint64_t{1} << 22;  // of these steps, as they announce
+  double user_starts_per_s = 20;                      // steps begun, in the long run ...
+  double user_starts_at_once = 2000;                  // ... and in a burst
 
   // --- intake, on the threads that answer
   Seconds batch_check_cpu_s = 1;   // to check one batch; a longer one is refused
@@ -36,7 +36,9 @@ struct Bounds {
   Seconds user_write_s = 0.1;  // running steps of a user are written to the database so long in a second
 
   // --- starts of lbfd
-  std::uint32_t deaths_in_replay = 2;  // lbfd ended so often while it replayed the step: it is set aside
+  // lbfd ended so often while it replayed the step: it is set aside.
+  std::uint32_t deaths_in_a_row = 2;   // at the same batch
+  std::uint32_t deaths_in_replay = 6;  // wherever
 };
 
 }  // namespace lbf::daemon
