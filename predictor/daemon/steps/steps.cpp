@@ -385,10 +385,11 @@ void Steps::tick() {
   const auto now = Clock::now();
   std::set<uid_t> users;             // with steps under way
   std::map<uid_t, Seconds> written;  // to the database, in this tick
-  std::vector<EntryPtr> all = entries();
   // Who was written longest ago goes first: where a user's time is over, the others' turn comes next time.
-  std::ranges::stable_sort(all, {}, [](const EntryPtr& entry) { return entry->when_persisted(); });
-  for (const EntryPtr& entry : all) {
+  std::vector<std::pair<Clock::time_point, EntryPtr>> all;
+  for (const EntryPtr& entry : entries()) all.emplace_back(entry->when_persisted(), entry);
+  std::ranges::stable_sort(all, {}, &std::pair<Clock::time_point, EntryPtr>::first);
+  for (const auto& [when_persisted, entry] : all) {
     bool finished = false;
     bool persisted = false;
     bool due = false;
