@@ -55,7 +55,6 @@ Result<StoredEnd> parse_end(const std::string& text, const std::string& path) {
 class BatchValidator {
  public:
   BatchValidator() : decoder_(communicators_, kMaxTraceRanks) {
-    sink_.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
     // So that every replay can rely on it.
     sink_.on_control = [](std::string_view text) -> Result<void> {
       if (const auto record = protocol::decode_control(text); !record) return record.error();
