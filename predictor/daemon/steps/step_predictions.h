@@ -54,7 +54,7 @@ class StepPredictions {
   void set_capture_cost(const engine::CaptureCost& cost);
   // What holds the program up on all targets. REQUIRES: has_begun().
   Result<void> diagnosis() const;
-  void advance() { predictor_->advance(); }
+  void advance() { (void)predictor_->advance(); }
   engine::PredictorStats stats() const { return predictor_->stats(); }
 
   // The configuration that ran first. REQUIRES: has_begun().

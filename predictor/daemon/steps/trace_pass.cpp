@@ -56,7 +56,7 @@ void TracePass::work(const std::vector<StreamState>& streams) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       if (!closed_[static_cast<std::size_t>(rank)]) predictor_->close(rank);
     }
-    predictor_->advance();
+    (void)predictor_->advance();
     done_ = true;
     return;
   }
@@ -70,7 +70,7 @@ void TracePass::work(const std::vector<StreamState>& streams) {
 }
 
 std::vector<engine::Prediction> TracePass::predictions() {
-  predictor_->advance();
+  (void)predictor_->advance();
   return predictor_->predictions();
 }
 
