@@ -26,7 +26,6 @@ struct Bounds {
   double user_starts_at_once = 2000;                  // ... and in a burst
 
   // --- intake, on the threads that answer
-  Seconds batch_check_cpu_s = 1;   // to check one batch; a longer one is refused
   double user_intake_share = 0.5;  // of the threads' processor time, while another user is there
 
   // --- text and rows, in memory and in the database, of one step

@@ -12,8 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/cpu_time.h"
-#include "base/number.h"
 #include "base/scoped_fd.h"
 #include "predictor/daemon/intake/file_io.h"
 #include "protocol/control_records.h"
@@ -57,29 +55,12 @@ Result<StoredEnd> parse_end(const std::string& text, const std::string& path) {
 // must come in order.
 class BatchValidator {
  public:
-  // LIMIT_S of processor time, 0: none. What is stored was checked within it once.
-  Result<void> check(std::span<const std::byte> batch, Seconds limit_s) {
-    constexpr std::size_t kLook = 65536;  // events and their values between two looks at the clock
-    const Seconds end_s = thread_cpu_s() + limit_s;
-    std::size_t done = 0;
-    const auto in_time = [&](std::size_t work) -> Result<void> {
-      done += work;
-      if (limit_s <= 0 || done < kLook) return {};
-      done = 0;
-      if (thread_cpu_s() <= end_s) return {};
-      return invalid_input("the batch takes more than " + format_number(limit_s, "%g") +
-                           " s of processor time to check: it does not come from a relay of lbf");
-    };
-    BatchSink sink;
-    sink.on_events = [&](Rank, std::span<const Event> events) {
-      std::size_t work = 0;
-      for (const Event& event : events) work += 1 + event.values.size();
-      return in_time(work);
-    };
+  Result<void> check(std::span<const std::byte> batch) {
+    BatchSink sink;  // without on_events: the batch is only checked, which costs what its bytes are
     // So that every replay can rely on it.
-    sink.on_control = [&](std::string_view text) -> Result<void> {
+    sink.on_control = [](std::string_view text) -> Result<void> {
       if (const auto record = protocol::decode_control(text); !record) return record.error();
-      return in_time(1 + text.size());
+      return {};
     };
     // Its buffers go with it: a step has a stream for each node.
     const auto decoded = BatchDecoder(communicators_, kMaxTraceRanks).decode(batch, sink);
@@ -238,7 +219,7 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
     } else if (header->stream != number || header->sequence != next_sequence) {
       wrong = "another batch is in its place";
     } else if (decode) {
-      const auto checked = validator->check(bytes->first(kBatchHeaderBytes + header->compressed_bytes), 0);
+      const auto checked = validator->check(bytes->first(kBatchHeaderBytes + header->compressed_bytes));
       if (!checked) wrong = checked.error().message;
     }
     if (wrong.empty()) {
@@ -432,7 +413,7 @@ Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t seque
     return invalid_input("the body is not exactly one batch: " + std::to_string(batch.size()) + " bytes, " +
                          std::to_string(kBatchHeaderBytes + header->compressed_bytes) + " by its header");
   }
-  const auto checked = stream->validator->check(batch, check_limit_s_);
+  const auto checked = stream->validator->check(batch);
   const Bytes checked_bytes = stream->validator->memory_bytes();
   check_bytes_ += checked_bytes - std::exchange(stream->validator_bytes, checked_bytes);  // wraps where it shrinks
   if (!checked) return checked.error();

@@ -120,9 +120,6 @@ class StepTrace {
   static constexpr Bytes bytes_of_description(std::size_t bytes) { return 8 * Bytes{bytes}; }
   Bytes check_bytes() const { return check_bytes_; }  // the last of these
 
-  // Processor time to check one batch, 0 (default): no limit. A longer one is refused (kInvalidInput).
-  void set_check_limit(Seconds limit_s) { check_limit_s_ = limit_s; }
-
   // Batch `sequence` (from 1), whole, into `buffer`. Errors: kNotFound (not durable here), kIo.
   Result<void> read_batch(std::uint32_t stream, std::uint64_t sequence, std::string& buffer) const;
   // Up to `limit_bytes` raw bytes from `offset`, for copies of the trace.
@@ -150,7 +147,6 @@ class StepTrace {
   const std::size_t description_bytes_;  // as stored
   const uid_t owner_;
   const Nanoseconds created_realtime_ns_;
-  std::atomic<Seconds> check_limit_s_{0};
   std::atomic<Bytes> check_bytes_{0};
   mutable Mutex mutex_;  // taken before a stream's
   std::map<std::uint32_t, protocol::StreamDescription> descriptions_ GUARDED_BY(mutex_);

@@ -83,7 +83,6 @@ Steps::EntryPtr Steps::find_loaded(const StepKey& key) const {
 Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, Replay replay) {
   std::shared_ptr<StepRun> run;
   if (replay == Replay::kNow) run = std::make_shared<StepRun>(trace, networks_, run_options(*trace));
-  trace->set_check_limit(options_.bounds.batch_check_cpu_s);
   const auto entry = std::make_shared<Entry>(std::move(trace), std::move(run));
   if (replay == Replay::kNoMore) entry->count_trace(accounts_);
   const MutexLock lock(mutex_);

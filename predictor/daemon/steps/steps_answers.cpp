@@ -198,7 +198,8 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
   RunPicture picture(target, size);
   StepRunOptions options = options_.run;
   options.bounds = options_.bounds;
-  options.bounds.step_memory_bytes /= 3;  // beside the step, which may be running; on nobody's account, for there is one
+  options.bounds.step_memory_bytes /=
+      3;  // beside the step, which may be running; on nobody's account, for there is one
   options.lbfd_ends = [this] { return ending_.load(); };
   options.picture = &picture;
   options.stream_start_timeout = std::chrono::milliseconds(0);

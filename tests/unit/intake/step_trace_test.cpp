@@ -321,48 +321,6 @@ TEST_F(StepTraceTest, StreamsHoldNoDescriptorsBetweenTheirBatches) {
   EXPECT_EQ(open_now(), before);
 }
 
-// One wait for very many requests, repeated: 3 to 5 s of a thread for each POST.
-TEST_F(StepTraceTest, ABatchThatTakesTooLongToCheckIsRefused) {
-  auto trace = create();
-  BatchEncoder encoder;
-  std::vector<std::uint64_t> requests(1000);
-  for (std::size_t i = 0; i < requests.size(); ++i) requests[i] = i + 1;
-  for (int i = 0; i < 200; ++i) {
-    Event wait;
-    wait.kind = EventKind::kWait;
-    wait.values = requests;
-    encoder.add(0, wait);
-  }
-  const std::string batch = encoder.finish(0, 1);
-  trace->set_check_limit(1e-9);
-  const auto refused = trace->append(0, 1, bytes_of(batch));
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidInput);
-  EXPECT_THAT(refused.error().message, testing::HasSubstr("to check"));
-  trace->set_check_limit(0);
-  EXPECT_TRUE(trace->append(0, 1, bytes_of(batch)).ok());
-}
-
-// A stream's table of communicators took its members for itself: a step of many nodes had them as often.
-TEST_F(StepTraceTest, LongListsOfMembersAreKeptOnce) {
-  auto trace = create(4);
-  for (std::uint32_t node = 0; node < 4; ++node) {
-    ASSERT_TRUE(trace->register_stream(describe(node, 4)).ok());
-    std::vector<std::uint64_t> values = {77, 0};
-    for (std::uint64_t member = 0; member < 10'000; ++member) values.push_back(member);
-    Event create;
-    create.kind = EventKind::kCommCreate;
-    create.comm = 1;
-    create.values = values;
-    BatchEncoder encoder;
-    encoder.add(static_cast<Rank>(node), create);
-    const auto stored = trace->append(node, 1, bytes_of(encoder.finish(node, 1)));
-    ASSERT_TRUE(stored.ok()) << stored.error().message;
-  }
-  EXPECT_GE(trace->check_bytes(), 10'000 * sizeof(Rank));
-  EXPECT_LT(trace->check_bytes(), 2 * 10'000 * sizeof(Rank));
-}
-
 // What a full disk is answered with made relays try for ever.
 TEST_F(StepTraceTest, AStepThatIsTooLongToReadIsDamagedNotFull) {
   create();
