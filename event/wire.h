@@ -19,8 +19,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/seeded_hash.h"
 #include "event/event.h"
 #include "event/event_sink.h"
+#include "event/rank_list.h"
 #include "event/text_trace.h"
 
 namespace lbf {
@@ -74,7 +76,7 @@ inline constexpr std::size_t kBatchHeaderBytes = 48;
 Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes);
 
 struct BatchSink {
-  EventBlockSink on_events;
+  EventBlockSink on_events;                                       // empty: the batch is only checked
   std::function<Result<void>(std::string_view json)> on_control;  // may be empty
 };
 
@@ -95,18 +97,18 @@ class CommunicatorTable {
   void note_gap(Rank rank);
   bool has_gap(Rank rank) const;
   std::uint32_t size() const;  // number of global indices, the world included
+  Bytes memory_bytes() const;
 
  private:
   struct Definition {
-    std::uint64_t uid = 0;
-    std::uint64_t local_size = 0;
-    std::vector<Rank> members;
+    RankList group;   // of the rank that came first
+    RankList remote;  // intercommunicator: the other group
   };
   std::vector<Definition> communicators_;  // by global index - 1
-  std::unordered_map<std::uint64_t, std::uint32_t> global_by_uid_;
-  std::unordered_map<std::uint64_t, std::uint32_t> global_by_rank_and_local_;
+  std::unordered_map<std::uint64_t, std::uint32_t, SeededHash> global_by_uid_;
+  std::unordered_map<std::uint64_t, std::uint32_t, SeededHash> global_by_rank_and_local_;
   std::size_t max_communicators_;
-  std::uint64_t stored_members_ = 0;
+  Bytes members_bytes_ = 0;
   std::vector<bool> gap_by_rank_;
 };
 

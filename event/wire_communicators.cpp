@@ -12,7 +12,7 @@ namespace lbf {
 namespace {
 
 // For the same reason as kMaxTraceCommunicators.
-constexpr std::uint64_t kMaxStoredMembers = std::uint64_t{1} << 26;
+constexpr Bytes kMaxMembersBytes = Bytes{1} << 28;
 constexpr std::size_t kMaxDefinitions = std::size_t{1} << 26;  // (rank, local index) pairs
 
 std::uint64_t rank_and_local(Rank rank, std::uint32_t local_index) {
@@ -39,23 +39,14 @@ Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_i
     return fail("the rank is not a member");
   }
 
-  const auto same_members = [&](std::span<const std::uint64_t> a, std::span<const Rank> b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](std::uint64_t x, Rank y) { return x == static_cast<std::uint64_t>(y); });
-  };
   const auto known = global_by_uid_.find(uid);
   std::uint32_t global = 0;
   if (known != global_by_uid_.end()) {
     global = known->second;
     const Definition& earlier = communicators_[global - 1];
-    bool same = local_size == earlier.local_size && same_members(members, earlier.members);
-    if (!same && local_size > 0 && earlier.local_size > 0 && members.size() == earlier.members.size() &&
-        local_size + earlier.local_size == members.size()) {
-      const std::span<const Rank> before(earlier.members);
-      const auto split = static_cast<std::size_t>(earlier.local_size);
-      same = same_members(own_group, before.subspan(split)) &&
-             same_members(members.subspan(own_group.size()), before.first(split));
-    }
+    const auto other_group = members.subspan(local_size > 0 ? own_group.size() : members.size());
+    const bool same = (earlier.group.equals(own_group) && earlier.remote.equals(other_group)) ||
+                      (earlier.group.equals(other_group) && earlier.remote.equals(own_group));
     if (!same) return fail("another rank defined the communicator of this uid with other members");
   }
 
@@ -69,25 +60,18 @@ Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_i
   }
 
   if (global == 0) {
-    if (communicators_.size() >= max_communicators_ || kMaxStoredMembers - stored_members_ < members.size()) {
+    for (const std::uint64_t member : members) {
+      if (member > static_cast<std::uint64_t>(std::numeric_limits<Rank>::max()))
+        return fail("member " + std::to_string(member) + " is not a rank");
+    }
+    const Rank twice = RankList(members).double_member();
+    if (twice != kAnyRank) return fail("rank " + std::to_string(twice) + " is a member twice");
+    Definition created{RankList(own_group), RankList(members.subspan(own_group.size()))};
+    const Bytes bytes = created.group.memory_bytes() + created.remote.memory_bytes();
+    if (communicators_.size() >= max_communicators_ || kMaxMembersBytes - members_bytes_ < bytes) {
       return Error{ErrorCode::kLimit, fail("too many communicators in one trace").message};
     }
-    Definition created;
-    created.uid = uid;
-    created.local_size = local_size;
-    created.members.reserve(members.size());
-    for (const std::uint64_t member : members) {
-      if (member > static_cast<std::uint64_t>(std::numeric_limits<Rank>::max())) {
-        return fail("member " + std::to_string(member) + " is not a rank");
-      }
-      created.members.push_back(static_cast<Rank>(member));
-    }
-    std::vector<Rank> sorted = created.members;
-    std::sort(sorted.begin(), sorted.end());
-    if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
-      return fail("rank " + std::to_string(*twice) + " is a member twice");
-    }
-    stored_members_ += members.size();
+    members_bytes_ += bytes;
     communicators_.push_back(std::move(created));
     global = static_cast<std::uint32_t>(communicators_.size());
     global_by_uid_.emplace(uid, global);
@@ -116,6 +100,14 @@ void CommunicatorTable::note_gap(Rank rank) {
 bool CommunicatorTable::has_gap(Rank rank) const {
   return rank >= 0 && static_cast<std::size_t>(rank) < gap_by_rank_.size() &&
          gap_by_rank_[static_cast<std::size_t>(rank)];
+}
+
+Bytes CommunicatorTable::memory_bytes() const {
+  // A map's entry has two pointers besides.
+  const Bytes entries = global_by_uid_.size() + global_by_rank_and_local_.size();
+  const Bytes of_entry = sizeof(std::pair<std::uint64_t, std::uint32_t>) + 2 * sizeof(void*);
+  return members_bytes_ + communicators_.capacity() * sizeof(Definition) + entries * of_entry +
+         gap_by_rank_.capacity() / 8;
 }
 
 std::uint32_t CommunicatorTable::size() const {

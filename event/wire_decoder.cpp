@@ -96,6 +96,7 @@ struct BatchDecoder::State {
   Cursor at{nullptr, nullptr};          // its next block
   std::uint64_t events_seen = 0;
   std::uint64_t values_seen = 0;
+  std::uint64_t waited_requests = 0;
   bool lost_in_gap = false;  // the event at hand refers to what a gap took along
   std::string batch_name;
 
@@ -147,6 +148,7 @@ struct BatchDecoder::State {
     sections_left = 0;
     events_seen = 0;
     values_seen = 0;
+    waited_requests = 0;
     lost_in_gap = false;
     at = {raw.data(), raw.data() + header.raw_bytes};
     return header;
@@ -283,7 +285,7 @@ struct BatchDecoder::State {
     const std::span<const Event> events(pending.data(), std::exchange(end, pending.data()));
     pending_values = false;
     several_used = 0;
-    return events.empty() ? Result<void>() : sink.on_events(rank, events);
+    return events.empty() || !sink.on_events ? Result<void>() : sink.on_events(rank, events);
   }
 
   Result<void> read_events(Section& section, RankState& state, std::uint64_t most, const BatchSink& sink,
@@ -357,7 +359,7 @@ struct BatchDecoder::State {
                      Duration::of_ns(static_cast<Nanoseconds>(call_ns)));
       total_ns += process_ns + call_ns;
       if (shape->extra != 0) {
-        if (Result<void> done = finish_event(*shape, event, rank, state, data); !done) {
+        if (Result<void> done = finish_event(*shape, event, rank, state, data, sink); !done) {
           return event_error(i, done.error().message);
         }
         total_ns += static_cast<std::uint64_t>(event.off_s.ns());
@@ -402,8 +404,8 @@ struct BatchDecoder::State {
   }
 
   // The rarer parts of an event. Errors carry the bare text; the caller says where.
-  [[gnu::always_inline]] inline Result<void> finish_event(const Shape& shape, Event& event, Rank rank, RankState& state,
-                                                          Cursor& data) {
+  [[gnu::always_inline]] inline Result<void> finish_event(Shape& shape, Event& event, Rank rank, RankState& state,
+                                                          Cursor& data, const BatchSink& sink) {
     values_seen += shape.values_count;
     if (values_seen > wire::kMaxValues) return invalid_input("the batch has too many values");
     if ((shape.extra & wire::kSetRequest) != 0) {
@@ -412,15 +414,19 @@ struct BatchDecoder::State {
       last = event.request;
     }
     if ((shape.extra & wire::kSetSeveralRequests) != 0) {
+      waited_requests += shape.values_count;
+      if (waited_requests > wire::kMaxWaitedRequests) return invalid_input("the batch waits for too many requests");
       std::uint64_t request = state.last_completed + 1 + shape.request_delta;
-      for (std::size_t i = 0; i < shape.values_count; ++i) {
-        request += values[shape.values_at + i];
-        several_requests[several_used + i] = request;
+      state.last_completed = request + shape.request_distance;
+      if (sink.on_events) {
+        for (std::size_t i = 0; i < shape.values_count; ++i) {
+          request += values[shape.values_at + i];
+          several_requests[several_used + i] = request;
+        }
+        event.values = std::span(several_requests).subspan(several_used, shape.values_count);
+        several_used += shape.values_count;
+        pending_values = true;
       }
-      state.last_completed = request;
-      event.values = std::span(several_requests).subspan(several_used, shape.values_count);
-      several_used += shape.values_count;
-      pending_values = true;
     }
     if ((shape.extra & wire::kHasValueList) != 0) {
       event.values = std::span(values).subspan(shape.values_at, shape.values_count);
@@ -453,16 +459,20 @@ struct BatchDecoder::State {
     return {};
   }
 
-  Result<void> define_comm(const Shape& shape, Event& event, Rank rank, RankState& state) {
-    Result<std::uint32_t> global = communicators.define(rank, shape.local_comm, event.values);
-    if (!global && global.error().code == ErrorCode::kLimit) {
+  // A shape that comes again need not be compared again with what it has defined.
+  Result<void> define_comm(Shape& shape, Event& event, Rank rank, RankState& state) {
+    if (shape.defined_as == wire::kNoComm) {
+      Result<std::uint32_t> global = communicators.define(rank, shape.local_comm, event.values);
+      if (!global && global.error().code != ErrorCode::kLimit) return global.error();
+      shape.defined_as = global ? *global : wire::kLostComm;
+      if (global) remember_comm(state, shape.local_comm, *global);
+    }
+    if (shape.defined_as == wire::kLostComm) {
       communicators.note_gap(rank);
       lost_in_gap = true;
-      return {};
+    } else {
+      event.comm = shape.defined_as;
     }
-    if (!global) return global.error();
-    event.comm = *global;
-    remember_comm(state, shape.local_comm, *global);
     return {};
   }
 

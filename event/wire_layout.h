@@ -59,6 +59,8 @@ inline constexpr std::uint32_t kMaxShapes = 262144;
 // Values of all events of a batch, each time that a shape with values is repeated: what a decoder and its sinks have to
 // do.
 inline constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 31;
+// Of these the requests of all waits. A request is waited for once, and costs bytes when it starts.
+inline constexpr std::uint64_t kMaxWaitedRequests = std::uint64_t{1} << 26;
 
 // Events after which the encoder ends a section and starts a new one: readers that hand events on as they
 // decode them then see a node's ranks side by side, and what has to wait for other ranks stays little.

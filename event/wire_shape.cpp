@@ -37,6 +37,7 @@ const char* read_values(Cursor& data, Shape& read, std::vector<std::uint64_t>& v
     const std::uint64_t difference = unzigzag(data.varint());
     value += difference;
     values.push_back(several ? difference : value);
+    if (several) read.request_distance += difference;
   }
   if (!data.ok) return "its values are cut short";
   read.values_count = static_cast<std::uint32_t>(count);

@@ -13,6 +13,8 @@
 namespace lbf::wire {
 
 inline constexpr std::uint32_t kNoShape = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t kNoComm = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t kLostComm = kNoComm - 1;  // the trace has too many
 
 // What the loop has to do for an event of a shape beyond setting its times; 0 for most.
 enum ShapeExtra : std::uint8_t {
@@ -41,6 +43,8 @@ struct alignas(64) Shape {
   std::uint32_t values_at = 0;      // into `values`
   std::uint32_t values_count = 0;
   std::uint32_t successor = kNoShape;  // index of the shape that last followed this one
+  std::uint32_t defined_as = kNoComm;  // kCommCreate: the global index, once it was defined
+  std::uint64_t request_distance = 0;  // kWait's values: from before the first request to the last
 
   void copy_to(Event& event, Duration process_s, Duration call_s) const {
     event.kind = kind;

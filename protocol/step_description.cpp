@@ -1,8 +1,10 @@
 // StepDescription, see step_description.h.
 #include "protocol/step_description.h"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "protocol/json_fields.h"
 
@@ -117,6 +119,18 @@ bool is_too_deep(std::string_view text) {
   return false;
 }
 
+// A node's name goes into lines of a log and into tables: it is one word.
+bool is_node_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxNodeNameBytes &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~'; });
+}
+
+// Of a user, an account, a partition. Directories of a site have blanks and letters of all languages in them.
+bool is_name(std::string_view name) {
+  return name.size() <= kMaxNameBytes &&
+         std::ranges::none_of(name, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; });
+}
+
 // What lbfd hardly reads: of a wrong type it counts as absent.
 void take_unchecked(const json& raw, StepDescription& description) {
   JsonReader fields(raw);
@@ -218,6 +232,13 @@ Result<StepDescription> decode_step_description(std::string_view text) {
   }
   if (description.tasks < 1) return wrong("tasks", "must be at least 1");
   if (description.nodes.empty()) return wrong("nodes", "must name at least one node");
+  for (const std::string& node : description.nodes) {
+    if (!is_node_name(node)) return wrong("nodes", "must be names of 1 to 255 printable characters without blanks");
+  }
+  for (const auto& [key, name] : {std::pair{"user", &description.user}, std::pair{"account", &description.account},
+                                  std::pair{"partition", &description.partition}}) {
+    if (!is_name(*name)) return wrong(key, "must have at most 255 bytes, none of them a control character");
+  }
   if (description.node_index >= description.nodes.size()) {
     return wrong("node_index", "must be below the number of nodes, " + std::to_string(description.nodes.size()));
   }
@@ -234,6 +255,9 @@ Result<StepDescription> decode_step_description(std::string_view text) {
   for (const Rank task : description.task_ids) {
     if (task >= description.tasks) return wrong("task_ids", "must be below 'tasks'");
   }
+  // It is stored as it is written here: 1e14 has 4 bytes in TEXT, and then 17.
+  if (text.size() > kMaxDescriptionBytes / 8 && text_of(raw).size() > kMaxDescriptionBytes)
+    return invalid_input("step description: longer than 8 MiB when its numbers are written out");
   description.raw = std::move(raw);
   return description;
 }

@@ -23,6 +23,8 @@ namespace lbf::protocol {
 inline constexpr std::size_t kMaxStepNodes = 65536;
 inline constexpr Rank kMaxStepTasks = 1 << 20;
 inline constexpr std::size_t kMaxDescriptionBytes = std::size_t{8} << 20;
+inline constexpr std::size_t kMaxNodeNameBytes = 255;
+inline constexpr std::size_t kMaxNameBytes = 255;  // of a user, an account, a partition
 inline constexpr std::uint32_t kMaxCpusOnNode = 1u << 20;
 
 // nlohmann::json moves without throwing; the linter sees the assertions in it.

@@ -101,7 +101,7 @@ double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool share
     more = *read;
   }
   for (Rank rank = 0; rank < trace.ranks; ++rank) predictor->close(rank);
-  predictor->advance();
+  (void)predictor->advance();
   if (const Result<void> whole = predictor->diagnosis(); !whole) {
     std::fprintf(stderr, "replay_throughput: %s\n", whole.error().message.c_str());
     std::exit(1);

@@ -64,6 +64,16 @@ Setter to_whole_number(T& out, std::int64_t minimum, std::int64_t maximum) {
   };
 }
 
+// MiB in the file.
+Setter to_bytes(Bytes& out, std::int64_t most_mb) {
+  return [&out, most_mb](const toml::node& node) -> Result<void> {
+    const auto value = whole_number(node, 0, most_mb);
+    if (!value) return value.error();
+    out = *value << 20;
+    return {};
+  };
+}
+
 }  // namespace
 
 Result<ListenAddress> ListenAddress::parse(std::string_view text) {
@@ -183,6 +193,17 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
       {"step_trace_limit_mb", to_whole_number(config.step_trace_limit_mb, 0,
                                               static_cast<std::int64_t>(cost::rule_of(cost::Limit::kStepTrace).most))},
       {"replay_memory_mb", to_whole_number(config.replay_memory_mb, 0, 1 << 30)},
+      {"step_memory_mb", to_bytes(config.bounds.step_memory_bytes, 1 << 30)},
+      {"user_memory_mb", to_bytes(config.bounds.user_memory_bytes, 1 << 30)},
+      {"memory_mb", to_bytes(config.bounds.all_memory_bytes, 1 << 30)},
+      {"user_steps", to_whole_number(config.bounds.user_steps, 0, 1 << 20)},
+      {"turn_limit_s",
+       [&](const toml::node& node) -> Result<void> {
+         const auto value = number(node, 0, 86400);
+         if (!value) return value.error();
+         config.bounds.turn_cpu_s = *value;
+         return {};
+       }},
       {"step_cpu_percent",
        [&](const toml::node& node) -> Result<void> {
          const auto value = number(node, 0, cost::rule_of(cost::Limit::kStepCpu).most);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "predictor/daemon/bounds.h"
 
 namespace lbf::daemon {
 
@@ -45,6 +46,8 @@ struct DaemonConfig {
   bool replay_when_idle = false;  // while a program runs: on processors that it leaves idle
   std::uint32_t max_connections = 1024;
   std::uint32_t request_memory_mb = 256;  // of all request bodies at a time
+
+  Bounds bounds;
 
   // Errors (kInvalidInput, kNotFound) name file, line or key, and the remedy; unknown keys are errors.
   static Result<DaemonConfig> load(const std::string& path);

@@ -10,6 +10,8 @@ constexpr std::chrono::seconds kRepeat{60};
 // On a disk that is all but full a short batch finds room where a long one did not.
 constexpr std::chrono::seconds kQuiet{3};
 
+constexpr std::uint64_t kMostErrors = 20;  // said in kRepeat
+
 std::int64_t whole_seconds(DiskWatch::Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
@@ -17,11 +19,8 @@ std::int64_t whole_seconds(DiskWatch::Clock::duration duration) {
 }  // namespace
 
 void DiskWatch::failed(const std::string& whose, const Error& error, Clock::time_point now) {
-  if (error.code != ErrorCode::kLimit) {
-    spdlog::error("{}: {}", whose, error.message);
-    return;
-  }
   const MutexLock lock(mutex_);
+  if (error.code != ErrorCode::kLimit) return say(whose, error, now);
   if (!full_) {
     full_ = true;
     began_ = now;
@@ -35,6 +34,16 @@ void DiskWatch::failed(const std::string& whose, const Error& error, Clock::time
   last_said_ = now;
   spdlog::error("no room for {}: {}: {}; {} (writes refused: {}, in {} s)", what_, whose, error.message, consequence_,
                 refused_, whole_seconds(now - began_));
+}
+
+// A request can meet an error of its step again and again.
+void DiskWatch::say(const std::string& whose, const Error& error, Clock::time_point now) {
+  if (now - errors_since_ >= kRepeat) {
+    if (errors_ > kMostErrors) spdlog::error("{}: {} more errors in the time before", what_, errors_ - kMostErrors);
+    errors_since_ = now;
+    errors_ = 0;
+  }
+  if (++errors_ <= kMostErrors) spdlog::error("{}: {}", whose, error.message);
 }
 
 void DiskWatch::succeeded() {

@@ -20,7 +20,7 @@ class DiskWatch {
   // For the log: `what` is written, and `consequence` becomes of what cannot be.
   DiskWatch(std::string what, std::string consequence) : what_(std::move(what)), consequence_(std::move(consequence)) {}
 
-  // What a write came to. Errors other than kLimit are logged as they come. `whose`: the step.
+  // What a write came to. Errors other than kLimit are logged as they come, some a minute. `whose`: the step.
   void failed(const std::string& whose, const Error& error, Clock::time_point now = Clock::now());
   void succeeded();
 
@@ -30,12 +30,15 @@ class DiskWatch {
   bool is_full() const { return full_; }
 
  private:
+  void say(const std::string& whose, const Error& error, Clock::time_point now) REQUIRES(mutex_);
   const std::string what_;
   const std::string consequence_;
   std::atomic<bool> full_{false};
   Mutex mutex_;
   bool success_since_ GUARDED_BY(mutex_) = false;
   std::uint64_t refused_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t errors_ GUARDED_BY(mutex_) = 0;  // others than kLimit, since errors_since_
+  Clock::time_point errors_since_ GUARDED_BY(mutex_){};
   Clock::time_point began_ GUARDED_BY(mutex_){};
   Clock::time_point last_failed_ GUARDED_BY(mutex_){};
   Clock::time_point last_said_ GUARDED_BY(mutex_){};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -30,6 +31,7 @@
 #include "predictor/daemon/http/http_server.h"
 #include "predictor/daemon/intake/file_io.h"
 #include "predictor/daemon/intake/trace_store.h"
+#include "predictor/daemon/log_format.h"
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/steps.h"
 #include "predictor/daemon/users.h"
@@ -42,7 +44,7 @@ namespace asio = boost::asio;
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 constexpr std::chrono::seconds kTick{1};
-constexpr std::chrono::seconds kStopPatience{10};
+constexpr std::chrono::seconds kStopPatience{2};
 
 int fail(int status, const std::string& message) {
   (void)std::fprintf(stderr, "lbfd: error: %s\n", message.c_str());
@@ -56,6 +58,7 @@ struct Arguments {
   std::string networks_dir;
   std::string log_level;
   bool vacuum = false;
+  std::string retry;  // a step
 };
 
 // The configuration file, then what the command line says.
@@ -161,6 +164,20 @@ int vacuum(const DaemonConfig& config) {
   return 0;
 }
 
+// lbfd --retry STEP: a step that was set aside is replayed again from the next start on.
+int retry(const DaemonConfig& config, const std::string& step) {
+  auto lock = lock_state_directory(config.state_dir);
+  if (!lock) return fail(kExitFailure, lock.error().message);
+  auto traces = TraceStore::open(config.state_dir + "/traces");
+  if (!traces) return fail(kExitFailure, traces.error().message);
+  const std::vector<StepKey> stored = (*traces)->list();
+  const auto key = std::ranges::find(stored, step, &StepKey::text);
+  if (key == stored.end()) return fail(kExitFailure, "no trace of step '" + step + "' is stored");
+  if (auto done = (*traces)->request_retry(*key); !done) return fail(kExitFailure, done.error().message);
+  spdlog::info("step {}: replayed again from the next start of lbfd on", step);
+  return 0;
+}
+
 int run(const DaemonConfig& config) {
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
@@ -191,6 +208,9 @@ int run(const DaemonConfig& config) {
   options.retention.limit_bytes = config.trace_store_limit_mb << 20;
   options.step_retention = std::chrono::hours(24) * config.step_retention_days;
   options.replay_threads = config.replay_threads;
+  options.answering_threads = config.worker_threads;
+  options.bounds = config.bounds;
+  options.marks_path = config.state_dir + "/lbfd.replays";
   options.replay_when_idle = config.replay_when_idle;
   options.step_trace_limit_bytes = config.step_trace_limit_mb << 20;
   options.picture_limit_s = config.picture_limit_s;
@@ -233,6 +253,7 @@ int run(const DaemonConfig& config) {
     if (error) return;
     spdlog::info("signal {}: answering what is under way, then ending", signal);
     tick.cancel();
+    steps.end_replays();
     patience.expires_after(kStopPatience);
     patience.async_wait([&io](const boost::system::error_code& waited) {
       if (!waited) io.stop();
@@ -257,6 +278,8 @@ int run_command(int argc, char** argv) {
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");
   app.add_flag("--vacuum", arguments.vacuum,
                "write the database anew, without holes, and end; no lbfd may use it meanwhile");
+  app.add_option("--retry", arguments.retry,
+                 "replay the step CLUSTER/JOB/STEP/RESTART again, which was set aside, and end; lbfd must be stopped");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -267,12 +290,13 @@ int run_command(int argc, char** argv) {
   if (!config) return fail(kExitUsage, config.error().message);
 
   spdlog::set_default_logger(spdlog::stderr_logger_mt("lbfd"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  spdlog::set_formatter(make_log_formatter());
   spdlog::set_level(spdlog::level::from_str(config->log_level));
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd
   ::umask(0077);
   raise_descriptor_limit();
+  if (!arguments.retry.empty()) return retry(*config, arguments.retry);
   return arguments.vacuum ? vacuum(*config) : run(*config);
 }
 

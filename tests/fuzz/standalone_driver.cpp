@@ -1,9 +1,10 @@
 // Runs a fuzz target without libFuzzer: a bounded number of random mutations of the target's seeds, the same
-// ones for the same --seed. usage: TARGET [--iterations N] [--seed S] [FILE...]; with files it runs just
-// these (to see a failure again). The input at hand is in crash-TARGET.bin after a crash.
+// ones for the same --seed. usage: TARGET [--iterations N | --seconds N] [--seed S] [FILE...]; with files it runs just
+// these (to see a failure again). The input at hand is in crash-TARGET.bin after a crash, or when it takes too long.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -94,13 +95,19 @@ std::string mutate(const std::vector<std::string>& seeds, std::mt19937_64& rando
 }  // namespace
 
 int main(int argc, char** argv) {
+  using Clock = std::chrono::steady_clock;
+  constexpr unsigned kMostSecondsOfInput = 120;
   std::uint64_t iterations = 10000;
+  Clock::time_point until = Clock::time_point::max();
   std::uint64_t seed = 1;
   std::vector<const char*> files;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--iterations" && i + 1 < argc) {
       iterations = std::strtoull(argv[++i], nullptr, 10);
+    } else if (argument == "--seconds" && i + 1 < argc) {
+      iterations = ~std::uint64_t{0};
+      until = Clock::now() + std::chrono::seconds(std::strtoull(argv[++i], nullptr, 10));
     } else if (argument == "--seed" && i + 1 < argc) {
       seed = std::strtoull(argv[++i], nullptr, 10);
     } else {
@@ -109,10 +116,12 @@ int main(int argc, char** argv) {
   }
   const char* slash = std::strrchr(argv[0], '/');
   std::snprintf(g_crash_file, sizeof g_crash_file, "crash-%s.bin", slash != nullptr ? slash + 1 : argv[0]);
-  for (const int signal_number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal_number, on_crash);
+  for (const int signal_number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM})
+    std::signal(signal_number, on_crash);
 
   const auto run = [](const std::string& input) {
     g_input = &input;
+    alarm(kMostSecondsOfInput);
     // A copy of exactly that size, so that a sanitizer sees every read beyond it.
     const std::vector<std::uint8_t> exact(input.begin(), input.end());
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
@@ -131,7 +140,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> seeds = fuzz_seeds();
   for (const std::string& input : seeds) run(input);
   std::mt19937_64 random(seed);
-  for (std::uint64_t i = 0; i < iterations; ++i) run(mutate(seeds, random));
-  std::printf("%zu seeds, %llu mutations: nothing found\n", seeds.size(), static_cast<unsigned long long>(iterations));
+  std::uint64_t done = 0;
+  for (; done < iterations && Clock::now() < until; ++done) run(mutate(seeds, random));
+  std::printf("%zu seeds, %llu mutations: nothing found\n", seeds.size(), static_cast<unsigned long long>(done));
   return 0;
 }

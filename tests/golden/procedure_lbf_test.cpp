@@ -25,7 +25,7 @@ std::unique_ptr<engine::Predictor> replay(const std::string& trace, Rank ranks, 
   const Result<TraceInfo> read = read_text_trace(in, "golden", sink);
   EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
   for (Rank rank = 0; rank < ranks; ++rank) (*made)->close(rank);
-  (*made)->advance();
+  EXPECT_TRUE((*made)->advance().ok());
   EXPECT_TRUE((*made)->diagnosis().ok());
   return std::move(*made);
 }

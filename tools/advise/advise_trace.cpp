@@ -61,7 +61,7 @@ Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<engine::Target>&
   if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
   (*predictor)->set_capture_cost(trace_->capture_cost());
   for (Rank rank = 0; rank < ranks(); ++rank) (*predictor)->close(rank);
-  (*predictor)->advance();
+  (void)(*predictor)->advance();
   Pass pass{(*predictor)->predictions(), (*predictor)->stats(), {}};
   if (const Result<void> whole = (*predictor)->diagnosis(); !whole) pass.why_partial = whole.error().message;
   return pass;

@@ -67,7 +67,7 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
 
   Result<TimelineResult> finish() override {
     for (Rank rank = 0; rank < static_cast<Rank>(ranks_.size()); ++rank) predictor_->close(rank);
-    predictor_->advance();
+    (void)predictor_->advance();
     TimelineResult result;
     result.lbf_s = predictor_->predictions().front().lbf_s;
     if (const Result<void> whole = predictor_->diagnosis(); !whole) result.why_partial = whole.error().message;

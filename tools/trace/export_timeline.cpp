@@ -50,7 +50,7 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
       predictor_->close(rank);
       if (Result<void> done = flush(kFlushBytes); !done) return done.error();
     }
-    predictor_->advance();
+    (void)predictor_->advance();
     TimelineResult result;
     result.lbf_s = predictor_->predictions().front().lbf_s;
     if (const Result<void> whole = predictor_->diagnosis(); !whole) result.why_partial = whole.error().message;

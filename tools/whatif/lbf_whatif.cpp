@@ -146,7 +146,7 @@ Result<void> replay_trace(WhatIfTrace& trace, Replay& replay) {
   replay.for_each([&](engine::Predictor& each) {
     each.set_capture_cost(trace.capture_cost());
     for (Rank rank = 0; rank < trace.ranks(); ++rank) each.close(rank);
-    each.advance();
+    (void)each.advance();
   });
   return {};
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -54,20 +55,21 @@ Result<StoredEnd> parse_end(const std::string& text, const std::string& path) {
 // must come in order.
 class BatchValidator {
  public:
-  BatchValidator() : decoder_(communicators_, kMaxTraceRanks) {
-    sink_.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
+  Result<void> check(std::span<const std::byte> batch) {
+    BatchSink sink;  // without on_events: the batch is only checked, which costs what its bytes are
     // So that every replay can rely on it.
-    sink_.on_control = [](std::string_view text) -> Result<void> {
+    sink.on_control = [](std::string_view text) -> Result<void> {
       if (const auto record = protocol::decode_control(text); !record) return record.error();
       return {};
     };
+    // Its buffers go with it: a step has a stream for each node.
+    const auto decoded = BatchDecoder(communicators_, kMaxTraceRanks).decode(batch, sink);
+    return decoded ? Result<void>() : decoded.error();
   }
-  Result<BatchHeader> check(std::span<const std::byte> batch) { return decoder_.decode(batch, sink_); }
+  Bytes memory_bytes() const { return communicators_.memory_bytes(); }
 
  private:
   CommunicatorTable communicators_;
-  BatchDecoder decoder_;
-  BatchSink sink_;
 };
 
 // Reads a file from its begin to its end, in large pieces; a batch is never longer than what at() shows.
@@ -103,9 +105,7 @@ class WindowReader {
 struct StepTrace::Stream {
   explicit Stream(std::string file) : path(std::move(file)) {}
 
-  const std::string path;
-  // Readers of batches need no lock: it is opened and closed only while no batch is stored.
-  ScopedFd fd;
+  const std::string path;  // opened for each use: a step has a stream for each node, and descriptors are few
 
   Mutex mutex;  // taken before state_mutex
   std::uint64_t next_sequence GUARDED_BY(mutex) = 1;
@@ -114,12 +114,13 @@ struct StepTrace::Stream {
   std::optional<StoredEnd> end GUARDED_BY(mutex);
   std::string damage GUARDED_BY(mutex);
   std::unique_ptr<BatchValidator> validator GUARDED_BY(mutex);
+  Bytes validator_bytes GUARDED_BY(mutex) = 0;  // of these, part of the trace's check_bytes_
 
   mutable Mutex state_mutex;
   StreamState published GUARDED_BY(state_mutex);
   std::vector<std::uint64_t> batch_ends GUARDED_BY(state_mutex);  // in the file; batch N ends at [N - 1]
 
-  Result<void> cut() REQUIRES(mutex) {
+  Result<void> cut(const ScopedFd& fd) REQUIRES(mutex) {
     if (!torn) return {};
     if (::ftruncate(fd.get(), static_cast<off_t>(durable_bytes)) != 0) return system_error("cut", path, errno);
     torn = false;
@@ -136,15 +137,10 @@ struct StepTrace::Stream {
     published = {number, next_sequence, durable_bytes, end, damage};
   }
 
-  Result<void> open_file(int flags) {
-    fd.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+  Result<ScopedFd> open_file(int flags) const {
+    ScopedFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) return system_error("open", path, errno);
-    return {};
-  }
-
-  // An ended stream of a node that never sent anything: a step may have thousands.
-  void close_if_nothing_is_in_it() REQUIRES(mutex) {
-    if (end && durable_bytes == 0) fd.reset();
+    return fd;
   }
 
   void add_batch(std::uint64_t bytes) REQUIRES(mutex) {
@@ -169,7 +165,7 @@ struct StepTrace::Stream {
 Result<void> StepTrace::Stream::create(std::uint32_t number, const std::function<Result<void>()>& store) {
   const MutexLock lock(mutex);
   validator = std::make_unique<BatchValidator>();
-  if (auto opened = open_file(O_CREAT | O_TRUNC); !opened) return opened;
+  if (auto opened = open_file(O_RDWR | O_CREAT | O_TRUNC); !opened) return opened.error();
   if (auto stored = store(); !stored) return stored;
   publish(number);
   return {};
@@ -177,7 +173,6 @@ Result<void> StepTrace::Stream::create(std::uint32_t number, const std::function
 
 Result<void> StepTrace::Stream::load(std::uint32_t number, const std::string& end_path, Purpose purpose) {
   const MutexLock lock(mutex);
-  if (auto opened = open_file(0); !opened) return opened;
   auto end_text = read_whole_file(end_path, std::size_t{1} << 16);
   if (end_text) {
     auto stored = parse_end(*end_text, end_path);
@@ -189,7 +184,6 @@ Result<void> StepTrace::Stream::load(std::uint32_t number, const std::string& en
   const bool takes_more = purpose == Purpose::kWrite && !end;
   if (auto recovered = recover(number, takes_more ? Recovery::kDecodeAndCut : Recovery::kFindBatches); !recovered)
     return recovered;
-  close_if_nothing_is_in_it();
   publish(number);
   return {};
 }
@@ -198,7 +192,6 @@ Result<void> StepTrace::Stream::catch_up(std::uint32_t number) {
   // Beside this stream: replays go on reading its batches meanwhile.
   Stream again(path);
   const MutexLock again_lock(again.mutex);
-  if (auto opened = again.open_file(0); !opened) return opened;
   if (auto recovered = again.recover(number, Recovery::kDecode); !recovered) return recovered;
   if (again.damage.empty() && again.next_sequence != next_sequence)
     again.damage = "stored batches of stream " + std::to_string(number) + " are not all there any more";
@@ -209,10 +202,12 @@ Result<void> StepTrace::Stream::catch_up(std::uint32_t number) {
 
 Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
   const bool decode = how != Recovery::kFindBatches;
+  const auto fd = open_file(O_RDWR);
+  if (!fd) return fd.error();
   struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return system_error("look at", path, errno);
+  if (::fstat(fd->get(), &status) != 0) return system_error("look at", path, errno);
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-  WindowReader window(fd.get(), file_bytes, path);
+  WindowReader window(fd->get(), file_bytes, path);
   if (decode) validator = std::make_unique<BatchValidator>();
   while (durable_bytes < file_bytes) {
     auto bytes = window.at(durable_bytes);
@@ -240,7 +235,7 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
     }
     if (torn_tail) {
       torn = true;
-      return cut();
+      return cut(*fd);
     }
     damage = "stored batch " + std::to_string(next_sequence) + " of stream " + std::to_string(number) +
              " is damaged: " + wrong;
@@ -249,11 +244,12 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
   return {};
 }
 
-StepTrace::StepTrace(StepKey key, std::string directory, protocol::StepDescription description, uid_t owner,
-                     Nanoseconds created_realtime_ns)
+StepTrace::StepTrace(StepKey key, std::string directory, protocol::StepDescription description,
+                     std::size_t description_bytes, uid_t owner, Nanoseconds created_realtime_ns)
     : key_(std::move(key)),
       directory_(std::move(directory)),
       description_(std::move(description)),
+      description_bytes_(description_bytes),
       owner_(owner),
       created_realtime_ns_(created_realtime_ns) {}
 
@@ -271,8 +267,10 @@ Result<std::shared_ptr<StepTrace>> StepTrace::create(StepKey key, std::string di
                      {"owner_uid", owner},
                      {"created_realtime_ns", created_ns},
                      {"description", first.raw}};
-  if (auto written = write_file_durably(directory + "/step.json", step.dump()); !written) return written.error();
-  return std::shared_ptr<StepTrace>(new StepTrace(std::move(key), std::move(directory), first, owner, created_ns));
+  const std::string text = step.dump();
+  if (auto written = write_file_durably(directory + "/step.json", text); !written) return written.error();
+  return std::shared_ptr<StepTrace>(
+      new StepTrace(std::move(key), std::move(directory), first, text.size(), owner, created_ns));
 }
 
 Result<std::shared_ptr<StepTrace>> StepTrace::open(StepKey key, std::string directory) {
@@ -286,6 +284,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_to_read(StepKey key, std::str
 Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey key, std::string directory) {
   const std::string path = directory + "/step.json";
   auto text = read_whole_file(path, 2 * protocol::kMaxDescriptionBytes);
+  if (!text && text.error().code == ErrorCode::kLimit) return invalid_input(text.error().message);  // no full disk
   if (!text) return text.error();
   const json step = json::parse(*text, nullptr, false);
   if (!step.is_object() || !step.contains("version") || !step["version"].is_number_integer() ||
@@ -299,7 +298,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey 
   auto description = protocol::decode_step_description(step["description"].dump());
   if (!description) return invalid_input(path + ": " + description.error().message);
   std::shared_ptr<StepTrace> trace(new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
-                                                 step["owner_uid"].get<uid_t>(),
+                                                 text->size(), step["owner_uid"].get<uid_t>(),
                                                  step["created_realtime_ns"].get<Nanoseconds>()));
   if (auto loaded = trace->load_streams(purpose); !loaded) return loaded.error();
   return trace;
@@ -310,8 +309,9 @@ Result<void> StepTrace::load_streams(Purpose purpose) {
   const MutexLock lock(mutex_);
   for (std::uint32_t number = 0; number < description_.nodes.size(); ++number) {
     const std::string path = stream_path(number, ".json");
-    auto text = read_whole_file(path, protocol::kMaxDescriptionBytes);
+    auto text = read_whole_file(path, 2 * protocol::kMaxDescriptionBytes);
     if (!text && text.error().code == ErrorCode::kNotFound) continue;
+    if (!text && text.error().code == ErrorCode::kLimit) return invalid_input(text.error().message);
     if (!text) return text.error();
     auto description = protocol::decode_stream_description(json::parse(*text, nullptr, false), description_);
     if (!description)
@@ -413,15 +413,20 @@ Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t seque
     return invalid_input("the body is not exactly one batch: " + std::to_string(batch.size()) + " bytes, " +
                          std::to_string(kBatchHeaderBytes + header->compressed_bytes) + " by its header");
   }
-  if (const auto checked = stream->validator->check(batch); !checked) return checked.error();
+  const auto checked = stream->validator->check(batch);
+  const Bytes checked_bytes = stream->validator->memory_bytes();
+  check_bytes_ += checked_bytes - std::exchange(stream->validator_bytes, checked_bytes);  // wraps where it shrinks
+  if (!checked) return checked.error();
 
-  if (auto cut = stream->cut(); !cut) return cut.error();
+  const auto fd = stream->open_file(O_WRONLY);
+  if (!fd) return fd.error();
+  if (auto cut = stream->cut(*fd); !cut) return cut.error();
   stream->torn = true;  // until the new end is durable
-  auto written = write_all_at(stream->fd.get(), batch, stream->durable_bytes, stream->path);
+  auto written = write_all_at(fd->get(), batch, stream->durable_bytes, stream->path);
   // After a failed fdatasync the kernel may call the pages clean: they are cut and written anew by the retry.
-  if (written && ::fdatasync(stream->fd.get()) != 0) written = system_error("synchronise", stream->path, errno);
+  if (written && ::fdatasync(fd->get()) != 0) written = system_error("synchronise", stream->path, errno);
   if (!written) {
-    (void)stream->cut().ok();  // otherwise before the next write
+    (void)stream->cut(*fd).ok();  // otherwise before the next write
     return written.error();
   }
   stream->torn = false;
@@ -441,12 +446,15 @@ Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const protocol:
   if (end.last_sequence >= stream->next_sequence && end.lost_batches == 0) {
     return AppendResult{AppendOutcome::kGap, stream->next_sequence};
   }
-  if (auto cut = stream->cut(); !cut) return cut.error();
+  if (stream->torn) {
+    const auto fd = stream->open_file(O_WRONLY);
+    if (!fd) return fd.error();
+    if (auto cut = stream->cut(*fd); !cut) return cut.error();
+  }
   StoredEnd dated{end, realtime_ns()};
   auto written = write_file_durably(stream_path(number, ".end"), json_of(dated).dump());
   if (!written) return written.error();
   stream->end = std::move(dated);
-  stream->close_if_nothing_is_in_it();
   stream->publish(number);
   return AppendResult{AppendOutcome::kStored, stream->next_sequence};
 }
@@ -456,9 +464,6 @@ Result<void> StepTrace::reopen_stream(std::uint32_t number) {
   if (stream == nullptr) return {};
   const MutexLock lock(stream->mutex);
   if (!stream->end || stream->end->reason != kReasonStreamTimeout) return {};
-  if (!stream->fd) {
-    if (auto opened = stream->open_file(0); !opened) return opened;
-  }
   if (stream->validator == nullptr) {
     if (auto done = stream->catch_up(number); !done) return done;
   }
@@ -508,6 +513,17 @@ bool StepTrace::all_ended() const {
                      [](const auto& entry) { return entry.second->state().end.has_value(); });
 }
 
+Bytes StepTrace::memory_bytes() const {
+  constexpr Bytes kOfStream = sizeof(Stream) + 256;
+  const MutexLock lock(mutex_);
+  Bytes bytes = bytes_of_description(description_bytes_) + check_bytes_;
+  for (const auto& [number, stream] : streams_) {
+    bytes += kOfStream + stream->state().next_sequence * sizeof(std::uint64_t);
+  }
+  for (const auto& [number, description] : descriptions_) bytes += description.task_ids.capacity() * sizeof(Rank);
+  return bytes;
+}
+
 std::uint64_t StepTrace::stored_bytes() const {
   std::uint64_t bytes = 0;
   for (const StreamState& state : streams()) bytes += state.durable_bytes;
@@ -528,8 +544,10 @@ Result<void> StepTrace::read_batch(std::uint32_t number, std::uint64_t sequence,
     begin = sequence == 1 ? 0 : stream->batch_ends[sequence - 2];
   }
   // Durable bytes never change: no lock while reading.
+  const auto fd = stream->open_file(O_RDONLY);
+  if (!fd) return fd.error();
   buffer.resize(end - begin);
-  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), begin, stream->path);
+  return read_all_at(fd->get(), std::as_writable_bytes(std::span(buffer)), begin, stream->path);
 }
 
 Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std::size_t limit_bytes,
@@ -537,9 +555,11 @@ Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std
   const auto state = stream(number);
   if (!state || offset > state->durable_bytes) return Error{ErrorCode::kNotFound, "no such part of the trace"};
   buffer.resize(std::min<std::uint64_t>(limit_bytes, state->durable_bytes - offset));
-  if (buffer.empty()) return {};  // of a stream without batches the file is closed
+  if (buffer.empty()) return {};
   const Stream* stream = find_stream(number);
-  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
+  const auto fd = stream->open_file(O_RDONLY);
+  if (!fd) return fd.error();
+  return read_all_at(fd->get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
 }
 
 }  // namespace lbf::daemon

@@ -6,6 +6,7 @@
 // here can be replayed. One file per stream; streams do not wait for each other.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,6 +37,12 @@ struct StoredEnd : protocol::StreamEnd {
 inline constexpr std::string_view kReasonStreamTimeout = "stream_timeout";
 // lbfd's own reason: the step's traces are as large as one step's may be; what comes later is not kept.
 inline constexpr std::string_view kReasonTraceLimit = "trace_limit";
+// Likewise: what the step's batches are checked against takes as much memory as one step may have.
+inline constexpr std::string_view kReasonMemoryLimit = "memory_limit";
+// Of a stream that ended so, what comes later is acknowledged and not kept.
+constexpr bool is_limit(std::string_view reason) {
+  return reason == kReasonTraceLimit || reason == kReasonMemoryLimit;
+}
 
 enum class AppendOutcome {
   kStored,     // durable now
@@ -107,6 +114,11 @@ class StepTrace {
   bool all_registered() const;
   bool all_ended() const;  // all_registered(), and every stream has ended
   std::uint64_t stored_bytes() const;
+  // Held in memory, more or less: description, streams, what their batches are checked against.
+  Bytes memory_bytes() const;
+  // Of a description of so many bytes alone: a number of two digits takes 16 as JSON.
+  static constexpr Bytes bytes_of_description(std::size_t bytes) { return 8 * Bytes{bytes}; }
+  Bytes check_bytes() const { return check_bytes_; }  // the last of these
 
   // Batch `sequence` (from 1), whole, into `buffer`. Errors: kNotFound (not durable here), kIo.
   Result<void> read_batch(std::uint32_t stream, std::uint64_t sequence, std::string& buffer) const;
@@ -115,8 +127,8 @@ class StepTrace {
 
  private:
   struct Stream;
-  StepTrace(StepKey key, std::string directory, protocol::StepDescription description, uid_t owner,
-            Nanoseconds created_realtime_ns);
+  StepTrace(StepKey key, std::string directory, protocol::StepDescription description, std::size_t description_bytes,
+            uid_t owner, Nanoseconds created_realtime_ns);
   Stream* find_stream(std::uint32_t stream) const;
   bool all_registered_locked() const REQUIRES(mutex_);
   enum class Purpose { kWrite, kRead };
@@ -132,8 +144,10 @@ class StepTrace {
   const StepKey key_;
   const std::string directory_;
   const protocol::StepDescription description_;
+  const std::size_t description_bytes_;  // as stored
   const uid_t owner_;
   const Nanoseconds created_realtime_ns_;
+  std::atomic<Bytes> check_bytes_{0};
   mutable Mutex mutex_;  // taken before a stream's
   std::map<std::uint32_t, protocol::StreamDescription> descriptions_ GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_ GUARDED_BY(mutex_);

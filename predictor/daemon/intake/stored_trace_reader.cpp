@@ -7,10 +7,8 @@
 namespace lbf::daemon {
 
 struct StoredTraceReader::Stream {
-  Stream(std::uint32_t stream_number, CommunicatorTable& communicators)
-      : number(stream_number), decoder(communicators, kMaxTraceRanks) {}
+  explicit Stream(std::uint32_t stream_number) : number(stream_number) {}
   std::uint32_t number;
-  BatchDecoder decoder;
   std::uint64_t next_sequence = 1;
   bool broken = false;      // nothing more of it is read
   Seconds replayed_s = 0;   // measured time of its events, all its ranks
@@ -26,7 +24,7 @@ StoredTraceReader::~StoredTraceReader() = default;
 
 StoredTraceReader::Stream& StoredTraceReader::stream(std::uint32_t number) {
   auto& stream = streams_[number];
-  if (stream == nullptr) stream = std::make_unique<Stream>(number, communicators_);
+  if (stream == nullptr) stream = std::make_unique<Stream>(number);
   return *stream;
 }
 
@@ -82,7 +80,7 @@ Result<void> StoredTraceReader::read(std::uint32_t number, const Sink& sink) {
                                  ": " + error.message};
   };
   if (const auto read = trace_->read_batch(number, from.next_sequence, batch_); !read) return fail(read.error());
-  const auto decoded = from.decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), batch_sink);
+  const auto decoded = decoder_.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), batch_sink);
   if (!decoded) return fail(decoded.error());
   ++from.next_sequence;
   return {};
@@ -93,6 +91,16 @@ std::string StoredTraceReader::give_up(std::uint32_t number, const std::string& 
   from.broken = true;
   return "the replay of stream " + std::to_string(number) + " stopped at batch " + std::to_string(from.next_sequence) +
          ": " + what;
+}
+
+std::uint64_t StoredTraceReader::next_sequence(std::uint32_t number) const {
+  const auto found = streams_.find(number);
+  return found == streams_.end() ? 1 : found->second->next_sequence;
+}
+
+Bytes StoredTraceReader::memory_bytes() const {
+  return communicators_.memory_bytes() + stream_of_rank_.capacity() * sizeof(stream_of_rank_[0]) +
+         streams_.size() * (sizeof(Stream) + 64) + batch_.capacity();
 }
 
 std::optional<std::uint32_t> StoredTraceReader::stream_of(Rank rank) const {

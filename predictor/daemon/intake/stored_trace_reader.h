@@ -54,6 +54,8 @@ class StoredTraceReader {
 
   // The stream that carries the rank; nothing: no event of it came.
   std::optional<std::uint32_t> stream_of(Rank rank) const;
+  std::uint64_t next_sequence(std::uint32_t stream) const;
+  Bytes memory_bytes() const;
   // Measured time of the events read so far, all ranks.
   Seconds replayed_s() const;
 
@@ -64,6 +66,7 @@ class StoredTraceReader {
 
   const std::shared_ptr<const StepTrace> trace_;
   CommunicatorTable communicators_;
+  BatchDecoder decoder_{communicators_, kMaxTraceRanks};  // of all streams, whose batches are read one after the other
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
   std::vector<std::int64_t> stream_of_rank_;  // -1: none yet
   std::string batch_;                         // scratch

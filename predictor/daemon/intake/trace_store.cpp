@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
 
+#include "base/number.h"
 #include "predictor/daemon/intake/file_io.h"
 
 namespace lbf::daemon {
@@ -16,6 +19,8 @@ namespace fs = std::filesystem;
 
 // A removal is a rename to this prefix, then the deletion: after a crash nobody sees half a trace.
 constexpr std::string_view kRemovedPrefix = ".removed-";
+constexpr std::string_view kDeathsFile = "/replay-deaths";
+constexpr std::string_view kRetryFile = "/retry";
 
 struct StoredStep {
   StepKey key;
@@ -38,7 +43,7 @@ StoredStep measure(StepKey key, const std::string& path) {
 }  // namespace
 
 std::string TraceStore::path_of(const StepKey& key) const {
-  return directory_ + "/" + key.cluster + "/" + key.directory_name();
+  return directory_ + "/" + place_of(key);
 }
 
 Result<std::unique_ptr<TraceStore>> TraceStore::open(std::string directory) {
@@ -110,6 +115,62 @@ void TraceStore::remove_empty(const StepKey& key) {
   fs::remove_all(path_of(key), ignored);
 }
 
+Result<void> TraceStore::remove(const StepKey& key) {
+  const fs::path path = path_of(key);
+  const fs::path removed = path.parent_path() / (std::string(kRemovedPrefix) + key.directory_name());
+  std::error_code error;
+  fs::rename(path, removed, error);
+  if (!error) fs::remove_all(removed, error);
+  if (error) return Error{ErrorCode::kIo, "cannot remove the trace " + path.string() + ": " + error.message()};
+  return {};
+}
+
+std::optional<uid_t> TraceStore::owner_of(const StepKey& key) const {
+  constexpr std::string_view kOwner = "\"owner_uid\":";
+  const auto text = read_whole_file(path_of(key) + "/step.json", std::size_t{1} << 28);
+  if (!text) return std::nullopt;
+  // Keys are sorted: lbfd's own one is behind the description, which is the user's.
+  const std::size_t at = text->rfind(kOwner);
+  if (at == std::string::npos) return std::nullopt;
+  const std::string_view number = std::string_view(*text).substr(at + kOwner.size());
+  return parse_number<uid_t>(number.substr(0, number.find_first_not_of("0123456789")));
+}
+
+TraceStore::Deaths TraceStore::deaths_in_replay(const StepKey& key) const {
+  Deaths deaths;
+  const auto text = read_whole_file(path_of(key) + std::string(kDeathsFile), 1024);
+  if (!text) return deaths;
+  std::istringstream words(*text);
+  words >> deaths.all >> deaths.in_a_row >> deaths.at_hand;
+  return deaths;
+}
+
+Result<void> TraceStore::count_death(const StepKey& key, const std::string& at_hand) {
+  Deaths deaths = deaths_in_replay(key);
+  deaths.in_a_row = deaths.all > 0 && deaths.at_hand == at_hand ? deaths.in_a_row + 1 : 1;
+  return write_file_durably(path_of(key) + std::string(kDeathsFile),
+                            std::to_string(deaths.all + 1) + " " + std::to_string(deaths.in_a_row) + " " + at_hand);
+}
+
+Result<void> TraceStore::forget_deaths(const StepKey& key) {
+  const std::string path = path_of(key) + std::string(kDeathsFile);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return system_error("remove", path, errno);
+  return {};
+}
+
+Result<void> TraceStore::request_retry(const StepKey& key) {
+  if (auto forgotten = forget_deaths(key); !forgotten) return forgotten;
+  return write_file_durably(path_of(key) + std::string(kRetryFile), "");
+}
+
+bool TraceStore::is_retried(const StepKey& key) const {
+  return ::access((path_of(key) + std::string(kRetryFile)).c_str(), F_OK) == 0;
+}
+
+void TraceStore::forget_retry(const StepKey& key) {
+  (void)::unlink((path_of(key) + std::string(kRetryFile)).c_str());
+}
+
 PruneResult TraceStore::prune(const Retention& retention, const std::function<bool(const StepKey&)>& in_use,
                               const std::function<void(const Error&)>& on_error) {
   PruneResult result;
@@ -126,13 +187,8 @@ PruneResult TraceStore::prune(const Retention& retention, const std::function<bo
     const bool too_old = retention.age.count() > 0 && step.last_change < oldest_kept;
     const bool too_much = retention.limit_bytes > 0 && result.stored_bytes > retention.limit_bytes;
     if ((!too_old && !too_much) || in_use(step.key)) continue;
-    const fs::path path = path_of(step.key);
-    const fs::path removed = path.parent_path() / (std::string(kRemovedPrefix) + step.key.directory_name());
-    std::error_code error;
-    fs::rename(path, removed, error);
-    if (!error) fs::remove_all(removed, error);
-    if (error) {
-      on_error({ErrorCode::kIo, "cannot remove the old trace " + path.string() + ": " + error.message()});
+    if (const auto removed = remove(step.key); !removed) {
+      on_error(removed.error());
       continue;
     }
     result.removed.push_back(step.key);

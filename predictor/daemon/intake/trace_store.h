@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,27 @@ class TraceStore {
 
   // Removes a directory that never got as far as its step.json (a crash while it was made).
   void remove_empty(const StepKey& key);
+  // Removes a step's trace, whatever is in it.
+  Result<void> remove(const StepKey& key);
+
+  // The step's place below the store's directory: what it is called in notes of lbfd for its next start.
+  static std::string place_of(const StepKey& key) { return key.cluster + "/" + key.directory_name(); }
+  // Who the step.json says the owner is, also where nothing else of it can be read; nothing: not even that.
+  std::optional<uid_t> owner_of(const StepKey& key) const;
+
+  // How often lbfd ended while it replayed the step (docs/lbfd.md, "After a crash").
+  struct Deaths {
+    std::uint32_t all = 0;
+    std::uint32_t in_a_row = 0;  // at the same place
+    std::string at_hand;         // this place
+  };
+  Deaths deaths_in_replay(const StepKey& key) const;
+  Result<void> count_death(const StepKey& key, const std::string& at_hand);
+  Result<void> forget_deaths(const StepKey& key);
+  // An admin wants it replayed again, at the next start: it is not known to be over then, and its deaths are forgotten.
+  Result<void> request_retry(const StepKey& key);
+  bool is_retried(const StepKey& key) const;
+  void forget_retry(const StepKey& key);
 
   // Removes finished traces as `retention` says; `in_use` keeps a step. Errors while removing one step are
   // reported to `on_error`, and the others go on.

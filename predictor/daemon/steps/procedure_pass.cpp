@@ -10,6 +10,7 @@ namespace lbf::daemon {
 Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const StepTrace> trace,
                                                            const engine::Target& ran, std::vector<std::string> names,
                                                            std::vector<std::uint32_t> predicted, ReplayMemory* memory,
+                                                           engine::EngineLimits limits,
                                                            std::map<Rank, std::vector<SampledShare>> sampled) {
   std::unique_ptr<ProcedurePass> pass(new ProcedurePass(std::move(names), std::move(predicted)));
   for (const auto& [rank, shares] : sampled) {
@@ -26,7 +27,7 @@ Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const
       targets.back().scenario = static_cast<std::uint32_t>(scenarios.plan.scenarios.size());
     }
   }
-  auto moved = TracePass::make(trace, ran.node_of_rank, std::move(targets), memory, std::move(scenarios));
+  auto moved = TracePass::make(trace, ran.node_of_rank, std::move(targets), memory, limits, std::move(scenarios));
   if (!moved) return moved.error();
   pass->moved_ = std::move(moved).value();
   TraceProcedures profiled;
@@ -34,7 +35,8 @@ Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const
   profiled.sampled = std::move(sampled);
   profiled.plan.profiled = pass->predicted_;
   profiled.observer = &pass->critical_path_;
-  auto path = TracePass::make(std::move(trace), ran.node_of_rank, {ran}, memory, std::move(profiled));
+  auto path =
+      TracePass::make(std::move(trace), ran.node_of_rank, {ran}, memory, std::move(limits), std::move(profiled));
   if (!path) return path.error();
   pass->path_ = std::move(path).value();
   return pass;

@@ -30,6 +30,7 @@ class ProcedurePass {
   static Result<std::unique_ptr<ProcedurePass>> make(std::shared_ptr<const StepTrace> trace, const engine::Target& ran,
                                                      std::vector<std::string> names,
                                                      std::vector<std::uint32_t> predicted, ReplayMemory* memory,
+                                                     engine::EngineLimits limits,
                                                      std::map<Rank, std::vector<SampledShare>> sampled = {});
 
   const std::vector<std::uint32_t>& predicted() const { return predicted_; }
@@ -41,6 +42,8 @@ class ProcedurePass {
   void set_capture_cost(const engine::CaptureCost& cost) { moved_->set_capture_cost(cost); }
   bool is_done() const { return moved_->is_done() && path_->is_done(); }
   const std::string& failure() const { return moved_->failure().empty() ? path_->failure() : moved_->failure(); }
+
+  Bytes memory_bytes() const { return moved_->memory_bytes() + path_->memory_bytes(); }
 
   // The critical path of what was replayed so far; procedures by their place in predicted().
   engine::PathProfile path();

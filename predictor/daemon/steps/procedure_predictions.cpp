@@ -26,6 +26,7 @@ ProcedurePredictions::ProcedurePredictions(std::shared_ptr<const StepTrace> trac
                                            StepRemarks& remarks)
     : trace_(std::move(trace)), options_(options), remarks_(remarks) {
   said_.expect(options_.procedure_history);
+  said_.set_bounds(options_.bounds.step_procedures, options_.bounds.step_procedure_bytes);
 }
 
 void ProcedurePredictions::take(std::uint32_t stream, Rank rank, const protocol::ProcedureRecord& record) {
@@ -131,8 +132,8 @@ void ProcedurePredictions::begin_pass(const engine::Target& ran, bool complete) 
   if (!wanted.empty()) ++passes_;
   std::map<Rank, std::vector<SampledShare>> sampled;
   if (complete) sampled = said_.sampled_shares(names);
-  auto pass =
-      ProcedurePass::make(trace_, ran, std::move(names), std::move(wanted), options_.memory.get(), std::move(sampled));
+  auto pass = ProcedurePass::make(trace_, ran, std::move(names), std::move(wanted), options_.memory.get(),
+                                  options_.limits, std::move(sampled));
   if (pass) {
     pass_ = std::move(pass).value();
     return;
@@ -162,6 +163,10 @@ bool ProcedurePredictions::work(const engine::Target& ran, const std::vector<Str
       set_why_deferred("the replays of all steps fill replay_memory_mb");
       return false;
     }
+    if (std::string why = options_.why_no_memory(replay_bytes(trace_->description().tasks, targets, 0)); !why.empty()) {
+      set_why_deferred(std::move(why));
+      return false;
+    }
     begin_pass(ran, complete);
     return true;
   }
@@ -174,6 +179,16 @@ bool ProcedurePredictions::work(const engine::Target& ran, const std::vector<Str
 void ProcedurePredictions::give_up() {
   pass_.reset();
   choice_is_final_ = true;
+}
+
+Bytes ProcedurePredictions::memory_bytes() const {
+  return said_.memory_bytes() + search_.memory_bytes() + (pass_ == nullptr ? 0 : pass_->memory_bytes());
+}
+
+void ProcedurePredictions::clear() {
+  give_up();
+  said_ = {};
+  search_ = {};
 }
 
 void ProcedurePredictions::set_capture_cost(const engine::CaptureCost& cost) {

@@ -42,6 +42,9 @@ class ProcedurePredictions {
   bool work(const engine::Target& ran, const std::vector<StreamState>& streams, bool trace_is_complete,
             bool all_processes_seen, const std::string& why_no_cpu);
   void give_up();
+  bool has_pass() const { return pass_ != nullptr; }
+  Bytes memory_bytes() const;
+  void clear();  // as if nothing had been said
   void set_capture_cost(const engine::CaptureCost& cost);
 
   // What all ranks are to measure, as far as their samples and the critical path tell now. Null: as before.

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 500;
 constexpr std::size_t kMostCallers = 8;
+constexpr std::size_t kMostCandidateBytes = std::size_t{16} << 20;  // of all names
 
 // What is measured keeps its place against what is not much more: a place that changes hands costs what was measured.
 constexpr double kLoyalty = 2;
@@ -18,17 +19,33 @@ constexpr Seconds kDecisionS = 1;  // decisions are not closer together, unless 
 
 void ProcedureSearch::take_candidate(std::int32_t rank, std::uint64_t number, std::uint64_t of,
                                      std::uint64_t own_samples, ProcedureCandidate candidate) {
-  std::size_t known = 0;
-  for (const auto& [other, told] : told_) known += told.candidates.size();
-  if (known >= kMostNames * 64) return;
-  Told& told = told_[rank];
+  if (candidates_ >= kMostNames * 64 || name_bytes_ >= kMostCandidateBytes) return;
+  const auto [found, is_new] = told_.try_emplace(rank);
+  Told& told = found->second;
+  if (!is_new && told.is_whole()) --whole_;
+  take_candidate(told, number, of, own_samples, std::move(candidate));
+  if (told.is_whole()) ++whole_;
+}
+
+void ProcedureSearch::take_candidate(Told& told, std::uint64_t number, std::uint64_t of, std::uint64_t own_samples,
+                                     ProcedureCandidate candidate) {
   told.of = std::min<std::uint64_t>(of, 64);
   told.own_samples = own_samples;
   changed_ = true;
   if (of == 0 || number >= told.of || candidate.names.empty()) return;
   std::erase_if(candidate.names, [](const std::string& name) { return name.empty() || name.size() > kMostNameBytes; });
   if (candidate.names.size() > kMostCallers) candidate.names.resize(kMostCallers);
-  if (!candidate.names.empty()) told.candidates.try_emplace(number, std::move(candidate));
+  if (candidate.names.empty()) return;
+  std::size_t bytes = 0;
+  for (const std::string& name : candidate.names) bytes += name.size();
+  if (!told.candidates.try_emplace(number, std::move(candidate)).second) return;
+  ++candidates_;
+  name_bytes_ += bytes;
+}
+
+std::size_t ProcedureSearch::memory_bytes() const {
+  constexpr std::size_t kOfCandidate = sizeof(ProcedureCandidate) + 64 + kMostCallers * sizeof(std::string);
+  return told_.size() * (sizeof(Told) + 64) + candidates_ * kOfCandidate + name_bytes_;
 }
 
 void ProcedureSearch::take_off(const std::string& name) {
@@ -46,8 +63,7 @@ void ProcedureSearch::take_list(const protocol::ProcedureList& list, Seconds now
 bool ProcedureSearch::is_due(Seconds now_s, std::size_t ranks) const {
   if (told_.empty() || list_.generation >= kMostLists) return false;
   if (list_.generation > 0) return changed_ || (!tests_.empty() && now_s - decided_s_ >= kDecisionS);
-  const bool all = told_.size() >= ranks &&
-                   std::all_of(told_.begin(), told_.end(), [](const auto& told) { return told.second.is_whole(); });
+  const bool all = told_.size() >= ranks && whole_ == told_.size();
   return all || !first_told_s_ || now_s - *first_told_s_ >= kPatienceS;
 }
 

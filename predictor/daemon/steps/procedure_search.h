@@ -61,6 +61,8 @@ class ProcedureSearch {
   // What a relay gave to its ranks: after lbfd was started anew all that is left of the search.
   void take_list(const protocol::ProcedureList& list, Seconds now_s);
 
+  std::size_t memory_bytes() const;
+
   bool is_active() const { return !told_.empty() || list_.generation > 0; }
   // Whether decide() could find anything new now. Cheap.
   bool is_due(Seconds now_s, std::size_t ranks) const;
@@ -85,10 +87,15 @@ class ProcedureSearch {
     Seconds path_s = 0;
     Seconds own_s = 0;
   };
+  void take_candidate(Told& told, std::uint64_t number, std::uint64_t of, std::uint64_t own_samples,
+                      ProcedureCandidate candidate);
   std::vector<Hypothesis> ranked(const Evidence& evidence) const;
   bool is_wrong(const std::string& name, const Evidence& evidence) const;
 
   std::map<std::int32_t, Told> told_;  // by rank
+  std::size_t candidates_ = 0;         // of all of them
+  std::size_t whole_ = 0;              // ranks that have told all
+  std::size_t name_bytes_ = 0;         // of the candidates
   std::optional<Seconds> first_told_s_;
   std::set<std::string> off_;
   std::set<std::string> wrong_;        // tested

@@ -2,6 +2,7 @@
 #include "predictor/daemon/steps/program_profile.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "event/mpi_function_table.h"
 
@@ -88,11 +89,10 @@ void ProgramProfile::take_events(std::span<const Event> events) {
   }
 }
 
-std::optional<db::ProgramRun> ProgramProfile::run(
-    const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
-    const Watched& watched) const {
-  if (build_ids_.empty() || calls_of_rank.empty()) return std::nullopt;
-  const auto ranks = static_cast<double>(calls_of_rank.size());
+std::optional<db::ProgramRun> ProgramProfile::run(const std::vector<std::uint64_t>& calls, std::size_t ranks_of_run,
+                                                  Seconds rank_s, const Watched& watched) const {
+  if (build_ids_.empty() || ranks_of_run == 0) return std::nullopt;
+  const auto ranks = static_cast<double>(ranks_of_run);
   db::ProgramRun out;
   out.build_id = joined(build_ids_);
   out.script = joined(scripts_);
@@ -116,16 +116,12 @@ std::optional<db::ProgramRun> ProgramProfile::run(
     return out;
   }
   out.rank_s = rank_s;
-  std::vector<std::uint64_t> totals(mpi_function_count() + 1, 0);
-  for (const auto* calls : calls_of_rank) {
-    for (std::size_t id = 0; id < std::min(calls->size(), totals.size()); ++id) totals[id] += (*calls)[id].first;
-  }
-  for (std::size_t id = 1; id < totals.size(); ++id) {
+  for (std::size_t id = 1; id < calls.size(); ++id) {
     const MpiFunction* function = mpi_function(static_cast<std::uint16_t>(id));
-    if (function == nullptr || totals[id] == 0) continue;
-    out.calls += totals[id];
+    if (function == nullptr || calls[id] == 0) continue;
+    out.calls += calls[id];
     if (varies_by_itself(function->role)) continue;
-    out.calls_per_rank.emplace_back(std::string(function->name), static_cast<double>(totals[id]) / ranks);
+    out.calls_per_rank.emplace_back(std::string(function->name), static_cast<double>(calls[id]) / ranks);
   }
   // What was not seen is taken to be as what was.
   const double seen_share = rank_s > 0 && seen_s_ > 0 ? std::min(1.0, seen_s_ / rank_s) : 1.0;

@@ -29,12 +29,11 @@ class ProgramProfile {
     Seconds watched_s = 0;      // wall time in which they were recorded or counted; 0: not all relays said it
     Seconds program_cpu_s = 0;  // processor time of the whole run
   };
-  // `calls_of_rank`: calls and seconds by function id, as the ranks' `stats` records say; `rank_s`: sum of the ranks'
+  // `calls`: of all ranks, by function id, as the ranks' `stats` records say; `rank_s`: sum of the ranks'
   // times. Where the capture ended before the program: of the part until then (ProgramRun::seen_process_s). Nothing: no
   // process said which program it is; or the capture ended, and no relay said what was seen of it.
-  std::optional<db::ProgramRun> run(
-      const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
-      const Watched& watched) const;
+  std::optional<db::ProgramRun> run(const std::vector<std::uint64_t>& calls, std::size_t ranks_of_run, Seconds rank_s,
+                                    const Watched& watched) const;
 
  private:
   std::set<std::string> build_ids_;

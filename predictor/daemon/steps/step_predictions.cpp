@@ -40,9 +40,9 @@ StepPredictions::StepPredictions(std::shared_ptr<const StepTrace> trace, const S
                                  StepRemarks& remarks)
     : trace_(std::move(trace)), options_(options), remarks_(remarks) {}
 
-void StepPredictions::begin(const StepConfiguration& configuration) {
+void StepPredictions::begin(StepConfiguration& configuration) {
   ran_ = &configuration.ran;
-  targets_ = configuration.targets;
+  targets_ = std::move(configuration.targets);
   if (options_.picture != nullptr) {
     if (options_.picture->target() >= targets_.size()) {
       remarks_.add_reason(fmt::format("lbfd makes {} targets of this step now; it has no number {}", targets_.size(),
@@ -52,13 +52,16 @@ void StepPredictions::begin(const StepConfiguration& configuration) {
     targets_ = {targets_[options_.picture->target()]};
   }
   // With a limit the configuration that ran goes alone: whatever happens to the others, it is predicted.
-  const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited());
+  const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited()) ||
+                       (options_.accounts != nullptr && options_.picture == nullptr);
   main_targets_ = limited ? 1 : targets_.size();
   const auto last = targets_.begin() + static_cast<std::ptrdiff_t>(main_targets_);
   auto predictor = engine::Predictor::make(trace_->description().tasks, {targets_.begin(), last});
   memory_share_ = std::make_unique<ReplayMemoryShare>(options_.memory.get());
   if (!predictor) return remarks_.add_reason("no prediction: " + predictor.error().message);
   predictor_ = std::move(predictor).value();
+  predictor_->set_limits(options_.limits);
+  has_begun_ = true;
   if (options_.picture == nullptr) return;
   options_.picture->start(*ran_, predictor_->targets().front());
   predictor_->observe_timeline(*options_.picture);
@@ -71,10 +74,40 @@ void StepPredictions::set_mpi(const engine::MpiSetup& setup) {
 void StepPredictions::feed(Rank rank, std::span<const Event> events) {
   if (!is_running()) return;
   if (options_.picture != nullptr) options_.picture->measured(rank, events);
-  if (const auto fed = predictor_->feed(rank, events); !fed) {
-    failed_ = true;
-    remarks_.add_reason("the prediction stopped: " + fed.error().message);
-  }
+  stop_at(predictor_->feed(rank, events));
+}
+
+// Who stopped it says why (StepRun).
+void StepPredictions::stop_at(const Result<void>& replayed) {
+  if (replayed) return;
+  const ErrorCode code = replayed.error().code;
+  ran_out_ |= code == ErrorCode::kUnavailable || code == ErrorCode::kLimit;
+  if (!failed_ && code != ErrorCode::kUnavailable)
+    remarks_.add_reason("the prediction stopped: " + replayed.error().message);
+  failed_ = true;
+}
+
+void StepPredictions::advance() {
+  if (predictor_ != nullptr) stop_at(predictor_->advance());
+}
+
+Bytes StepPredictions::memory_bytes() const {
+  Bytes bytes = predictor_ == nullptr ? 0 : predictor_->memory_bytes();
+  for (const auto& pass : passes_) bytes += pass->memory_bytes();
+  for (const engine::Target& target : targets_) bytes += target.node_of_rank.capacity() * sizeof(std::uint32_t);
+  for (const engine::Prediction& one : kept_)
+    bytes += (one.rank_finish_s.capacity() + one.rank_measured_s.capacity()) * sizeof(Seconds);
+  return bytes;
+}
+
+void StepPredictions::release() {
+  ran_out_ = false;
+  give_up_further_targets();
+  if (predictor_ == nullptr) return;
+  kept_ = predictor_->predictions();
+  kept_stats_ = predictor_->stats();
+  predictor_.reset();
+  memory_share_->set(0);
 }
 
 void StepPredictions::close(Rank rank) {
@@ -110,7 +143,7 @@ void StepPredictions::begin_pass() {
   auto pass = TracePass::make(
       trace_, ran_->node_of_rank,
       {targets_.begin() + static_cast<std::ptrdiff_t>(first), targets_.begin() + static_cast<std::ptrdiff_t>(end)},
-      options_.memory.get());
+      options_.memory.get(), options_.limits);
   if (pass) {
     passes_.push_back(std::move(pass).value());
     return;
@@ -138,11 +171,17 @@ StepPredictions::Worked StepPredictions::work(const std::vector<StreamState>& st
       set_why_deferred("the replays of all steps fill replay_memory_mb");
       return Worked::kNothing;
     }
+    if (std::string why = options_.why_no_memory(replay_bytes(trace_->description().tasks, count, 0)); !why.empty()) {
+      set_why_deferred(std::move(why));
+      return Worked::kNothing;
+    }
     begin_pass();
     return Worked::kPassBegun;
   }
   set_why_deferred({});
   behind->work(streams);
+  if (!behind->failure().empty() && !behind->was_stopped())
+    remarks_.add_note("targets beside the configuration that ran: " + behind->failure());
   remarks_.mark_changed();
   return Worked::kBatch;
 }
@@ -155,7 +194,7 @@ void StepPredictions::give_up_further_targets() {
 // --- what they say
 
 void StepPredictions::set_capture_cost(const engine::CaptureCost& cost) {
-  predictor_->set_capture_cost(cost);
+  if (predictor_ != nullptr) predictor_->set_capture_cost(cost);
   for (const auto& pass : passes_) pass->set_capture_cost(cost);
 }
 
@@ -170,7 +209,8 @@ Result<void> StepPredictions::diagnosis() const {
 // In the order of targets_.
 std::vector<StepPredictions::Predicted> StepPredictions::predicted(bool run_is_finished) const {
   std::vector<Predicted> all;
-  for (engine::Prediction& prediction : predictor_->predictions()) all.push_back({std::move(prediction), {}});
+  for (engine::Prediction& prediction : predictor_ == nullptr ? std::vector(kept_) : predictor_->predictions())
+    all.push_back({std::move(prediction), {}});
   const std::vector<StreamState> states = trace_->streams();
   const std::string waits = why_deferred_.empty() ? "its turn has not come yet" : why_deferred_;
   for (const auto& pass : passes_) {

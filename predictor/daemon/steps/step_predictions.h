@@ -29,10 +29,11 @@ class StepPredictions {
   // REQUIRES: `options` and `remarks` outlive the predictions.
   StepPredictions(std::shared_ptr<const StepTrace> trace, const StepRunOptions& options, StepRemarks& remarks);
 
-  // Makes the replays of `configuration`, which outlives them. What hinders a prediction is among the reasons.
-  void begin(const StepConfiguration& configuration);
+  // Makes the replays of `configuration`, whose targets it takes and which outlives them. What hinders a prediction is
+  // among the reasons.
+  void begin(StepConfiguration& configuration);
   // False: there is no prediction.
-  bool has_begun() const { return predictor_ != nullptr; }
+  bool has_begun() const { return has_begun_; }
   bool is_running() const { return predictor_ != nullptr && !failed_; }
 
   // Of the configuration that ran.
@@ -44,6 +45,11 @@ class StepPredictions {
   void count_memory();
   // After an exception.
   void stop_feeding() { failed_ = true; }
+  bool ran_out() const { return ran_out_; }  // of what EngineLimits allow; until release()
+  bool has_passes() const { return !passes_.empty(); }
+  Bytes memory_bytes() const;
+  // Gives the replays' memory back; what they predicted stays. REQUIRES: nothing is fed any more.
+  void release();
 
   // Works on further targets. WHY_NO_CPU: why the step's replays may take no more processor time; empty: they may.
   enum class Worked { kNothing, kPassBegun, kBatch };
@@ -52,10 +58,10 @@ class StepPredictions {
   void give_up_further_targets();
 
   void set_capture_cost(const engine::CaptureCost& cost);
-  // What holds the program up on all targets. REQUIRES: has_begun().
+  // What holds the program up on all targets. REQUIRES: is_running().
   Result<void> diagnosis() const;
-  void advance() { predictor_->advance(); }
-  engine::PredictorStats stats() const { return predictor_->stats(); }
+  void advance();
+  engine::PredictorStats stats() const { return predictor_ == nullptr ? kept_stats_ : predictor_->stats(); }
 
   // The configuration that ran first. REQUIRES: has_begun().
   std::vector<db::PredictionRecord> records(const MeasuredRun& run) const;
@@ -76,11 +82,17 @@ class StepPredictions {
   const std::shared_ptr<const StepTrace> trace_;
   const StepRunOptions& options_;
   StepRemarks& remarks_;
+  void stop_at(const Result<void>& replayed);
+
   const engine::Target* ran_ = nullptr;
   std::vector<engine::Target> targets_;           // ranked; the configuration that ran first
   std::unique_ptr<engine::Predictor> predictor_;  // of the first `main_targets_` of them
   std::size_t main_targets_ = 0;
+  bool has_begun_ = false;
   bool failed_ = false;
+  bool ran_out_ = false;
+  std::vector<engine::Prediction> kept_;  // after release()
+  engine::PredictorStats kept_stats_;
   std::vector<std::unique_ptr<TracePass>> passes_;  // of the next ones, `targets_per_pass` each
   std::string why_deferred_;                        // of those for which there was no room at the last look
   std::unique_ptr<ReplayMemoryShare> memory_share_;

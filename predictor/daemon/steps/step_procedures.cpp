@@ -37,11 +37,16 @@ bool StepProcedures::Remark::operator<(const Remark& other) const {
 }
 
 Result<void> StepProcedures::define(Rank rank, std::uint64_t own, std::string_view name, double call_ns) {
+  const bool is_new = !table_.find(name);
+  if (is_new && (table_.names().size() >= most_names_ || name_bytes_ + name.size() > most_name_bytes_))
+    return Error{ErrorCode::kLimit, fmt::format("the step has {} procedures; further ones are left out: name fewer",
+                                                table_.names().size())};
   Result<void> defined = table_.define(rank, own, name);
   if (!defined) return defined;
+  if (is_new) name_bytes_ += name.size();
   totals_.resize(table_.names().size());
   Total& total = totals_[*table_.translate(rank, own)];
-  total.ranks.insert(rank);
+  if (total.ranks.insert(rank).second) entries_ += 3;  // table_ and `began` have it, too
   total.began.try_emplace(rank, time_of(rank).all_s);
   say_call_ns(call_ns);
   return {};
@@ -57,7 +62,7 @@ StepProcedures::RankTime StepProcedures::time_of(Rank rank) const {
 }
 
 void StepProcedures::end_on(std::uint32_t number, Rank rank) {
-  totals_[number].ended.try_emplace(rank, time_of(rank).all_s);
+  if (totals_[number].ended.try_emplace(rank, time_of(rank).all_s).second) ++entries_;
 }
 
 void StepProcedures::expect_within(const std::string& name, double cost_limit) {
@@ -77,7 +82,7 @@ void StepProcedures::take_samples(Rank rank, std::string_view name, std::uint64_
   if (name.empty() || inclusive > of || exclusive > inclusive) return;
   std::string key = cut(name, kMaxNameBytes);
   if (samples_.size() >= kMaxRemarks && !samples_.contains(key)) return;
-  samples_[std::move(key)][rank] = {inclusive, exclusive, of};
+  if (samples_[std::move(key)].insert_or_assign(rank, Samples{inclusive, exclusive, of}).second) ++entries_;
 }
 
 void StepProcedures::remark(Rank rank, std::string_view kind, std::string_view name, std::string_view text,
@@ -92,7 +97,14 @@ void StepProcedures::remark(Rank rank, std::string_view kind, std::string_view n
       rate = std::max(rate, calls_per_s);
     }
   }
-  remarks_[std::move(said)].insert(rank);
+  if (remarks_[std::move(said)].insert(rank).second) ++entries_;
+}
+
+std::size_t StepProcedures::memory_bytes() const {
+  constexpr std::size_t kOfEntry = 64;  // of a map or a set
+  return 4 * name_bytes_ + table_.names().size() * sizeof(Total) + entries_ * kOfEntry +
+         times_.capacity() * sizeof(RankTime) + remarks_.size() * (kMaxTextBytes + kMaxNameBytes) +
+         samples_.size() * kMaxNameBytes;
 }
 
 void StepProcedures::take_events(Rank rank, std::span<const Event> events) {

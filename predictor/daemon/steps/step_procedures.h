@@ -37,6 +37,12 @@ class StepProcedures {
   // From the record `procedure`; `call_ns`: what measuring a call costs there, 0: not said. Errors: as
   // ProcedureTable::define.
   Result<void> define(Rank rank, std::uint64_t own, std::string_view name, double call_ns = 0);
+  // Names beyond these are refused (kLimit).
+  void set_bounds(std::size_t most_names, std::size_t most_name_bytes) {
+    most_names_ = most_names;
+    most_name_bytes_ = most_name_bytes;
+  }
+  std::size_t memory_bytes() const;
   // Calls per second of a rank that earlier runs of the program let expect, by name.
   void expect(std::map<std::string, double> calls_per_s) { history_ = std::move(calls_per_s); }
   void say_call_ns(double call_ns);
@@ -116,6 +122,10 @@ class StepProcedures {
   };
   std::vector<std::uint32_t> ranked() const;
 
+  std::size_t most_names_ = kMaxProcedures;
+  std::size_t most_name_bytes_ = std::size_t{kMaxProcedures} * kMaxProcedureNameBytes;
+  std::size_t name_bytes_ = 0;
+  std::size_t entries_ = 0;  // of ranks, in the maps and sets below
   ProcedureTable table_;
   std::vector<Total> totals_;                 // by the table's number
   std::map<Remark, std::set<Rank>> remarks_;  // by whom each was said

@@ -23,15 +23,17 @@ StepRunOptions with_clock(StepRunOptions options) {
 StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& networks, StepRunOptions options)
     : trace_(std::move(trace)),
       networks_(networks),
-      options_(with_clock(std::move(options))),
+      options_(with_limits(with_clock(std::move(options)))),
       ranks_(trace_->description().tasks),
       totals_(ranks_, remarks_),
       predictions_(trace_, options_, remarks_),
       procedures_(trace_, options_, remarks_),
       cpu_spent_s_(options_.cpu_spent_before_s) {
   const MutexLock lock(mutex_);
+  if (options_.accounts) account_ = std::make_unique<MemoryAccounts::Account>(options_.accounts, trace_->owner());
   for (const std::string& note : options_.notes) remarks_.add_note(note);
   publish();
+  count_held();
 }
 
 StepRun::~StepRun() = default;
@@ -41,6 +43,11 @@ bool StepRun::ready_to_begin() const {
 }
 
 void StepRun::begin() {
+  // Before anything is made that grows with the ranks that a description announces.
+  if (const std::string why = why_no_memory(replay_bytes(ranks_, 1, 0)); !why.empty()) {
+    remarks_.add_reason(fmt::format("nothing is predicted of {} ranks: {}", ranks_, why));
+    return release();
+  }
   reader_.emplace(trace_, ranks_);
   totals_.begin();
   remarks_.mark_changed();
@@ -74,30 +81,39 @@ std::optional<std::uint32_t> StepRun::next_stream(const std::vector<StreamState>
   return next.stream;
 }
 
-StepRun::Progress StepRun::work() {
+StepRun::Progress StepRun::work(ReplayMarks::Mark* mark) {
   const MutexLock lock(mutex_);
   if (finished_) return Progress::kFinished;
+  if (interrupted_) return Progress::kIdle;
   const bool registered = trace_->all_registered();  // before the states are read: no stream is removed
   const std::vector<StreamState> states = trace_->streams();
   const bool complete =
       registered && std::ranges::all_of(states, [](const StreamState& state) { return state.end.has_value(); });
-  if (!reader_) {
-    if (!complete && !ready_to_begin()) return Progress::kIdle;
+  const Seconds cpu_before_s = options_.cpu_clock();
+  turn_begin_s_ = thread_cpu_s();
+  if (!reader_ && !released_) {
+    const auto has_batch = [](const StreamState& state) { return state.next_sequence > 1; };
+    if (!complete && (!ready_to_begin() || std::ranges::none_of(states, has_batch))) return Progress::kIdle;
     begin();
   }
-  const Seconds cpu_before_s = options_.cpu_clock();
-  const Progress progress = work_on(states, complete);
+  const Progress progress =
+      released_ ? (complete ? Progress::kFinished : Progress::kIdle) : work_on(states, complete, mark);
   cpu_spent_s_ += options_.cpu_clock() - cpu_before_s;
-  if (progress == Progress::kFinished) finish(states);
-  return progress;
+  settle();
+  if (progress == Progress::kFinished && !interrupted_) finish(states);
+  count_held();
+  return interrupted_ ? Progress::kIdle : progress;
 }
 
-StepRun::Progress StepRun::work_on(const std::vector<StreamState>& states, bool complete) {
-  if (const auto stream = next_stream(states)) {
+StepRun::Progress StepRun::work_on(const std::vector<StreamState>& states, bool complete, ReplayMarks::Mark* mark) {
+  const auto stream = next_stream(states);
+  if (mark != nullptr)
+    mark->set_at_hand(stream ? fmt::format("{}.{}", *stream, reader_->next_sequence(*stream)) : "further-targets");
+  if (stream) {
     read_batch(*stream);
     remarks_.mark_changed();
     predictions_.count_memory();
-    publish_if_due();
+    if (stop_ == Stop::kNo) publish_if_due();
     return Progress::kMore;
   }
   try {
@@ -202,10 +218,16 @@ void StepRun::close_rank(Rank rank) {
 }
 
 void StepRun::finish(const std::vector<StreamState>& states) {
-  for (Rank rank = 0; rank < ranks_; ++rank) close_rank(rank);
-  totals_.report_end(*trace_, states);
-  if (predictions_.has_begun()) {
-    predictions_.advance();
+  if (!released_) {
+    for (Rank rank = 0; rank < ranks_; ++rank) close_rank(rank);
+    totals_.report_end(*trace_, states);
+    if (predictions_.has_begun()) {
+      predictions_.advance();
+      settle();
+    }
+  }
+  if (interrupted_) return;
+  if (!released_ && predictions_.has_begun()) {
     if (totals_.any_rank_seen() && predictions_.is_running()) {
       // What holds the program up on one target only is the target's: the program ended.
       if (const auto diagnosis = predictions_.diagnosis(); !diagnosis) remarks_.add_reason(diagnosis.error().message);
@@ -215,7 +237,7 @@ void StepRun::finish(const std::vector<StreamState>& states) {
       remarks_.add_reason(fmt::format("{} events were lost", lost_events));
   }
   finished_ = true;
-  publish();
+  release();
 }
 
 }  // namespace lbf::daemon

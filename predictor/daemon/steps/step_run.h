@@ -21,7 +21,9 @@
 #include "predictor/daemon/intake/stored_trace_reader.h"
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/measured_run.h"
+#include "predictor/daemon/steps/memory_accounts.h"
 #include "predictor/daemon/steps/procedure_predictions.h"
+#include "predictor/daemon/steps/replay_marks.h"
 #include "predictor/daemon/steps/step_configuration.h"
 #include "predictor/daemon/steps/step_predictions.h"
 #include "predictor/daemon/steps/step_remarks.h"
@@ -60,11 +62,12 @@ class StepRun {
   enum class Progress {
     kMore,      // call again: there is more to do now
     kIdle,      // everything that is here was replayed, or has to wait; call again when something came
-    kFinished,  // all streams ended and were replayed: the view is final
+    kFinished,  // all streams ended and were replayed: the view is final, and all else is given back
   };
   // Replays one batch at most. Thread-safe; one call at a time does the work. Targets for which there is no room when
   // all streams have ended are deferred: the view says so, and another StepRun without a budget takes them up.
-  Progress work();
+  // MARK: what is at hand is noted there.
+  Progress work(ReplayMarks::Mark* mark = nullptr);
 
   // Thread-safe, does not wait for a batch that is being replayed: then the view is the one before.
   std::shared_ptr<const StepView> view();
@@ -78,7 +81,7 @@ class StepRun {
   bool ready_to_begin() const;
   void begin() REQUIRES(mutex_);
   // A batch, or what there is to do beside them. COMPLETE: all streams have ended.
-  Progress work_on(const std::vector<StreamState>& states, bool complete) REQUIRES(mutex_);
+  Progress work_on(const std::vector<StreamState>& states, bool complete, ReplayMarks::Mark* mark) REQUIRES(mutex_);
   // The stream to read next; nothing: there is none, or it is too far ahead of one that has nothing here now.
   std::optional<std::uint32_t> next_stream(const std::vector<StreamState>& states) const REQUIRES(mutex_);
   void read_batch(std::uint32_t stream) REQUIRES(mutex_);
@@ -89,6 +92,17 @@ class StepRun {
   // VERSION: MPI_Get_library_version.
   void take_library(const std::string& version) REQUIRES(mutex_);
   void close_rank(Rank rank) REQUIRES(mutex_);
+  // Bounds: step_run_bounds.cpp. Within a turn the replays ask must_stop(), after it settle() gives up what is too
+  // much.
+  StepRunOptions with_limits(StepRunOptions options);
+  bool must_stop() REQUIRES(mutex_);
+  std::string why_no_memory(Bytes more) const REQUIRES(mutex_);
+  Bytes held_bytes() const REQUIRES(mutex_);
+  void count_held() REQUIRES(mutex_);
+  void settle() REQUIRES(mutex_);
+  void give_up_replays(const std::string& why) REQUIRES(mutex_);
+  // What is known stays in the view; all else is given back.
+  void release() REQUIRES(mutex_);
   // Replays beside the configuration that ran. False: there is nothing to do for them now.
   bool work_further(const std::vector<StreamState>& states, bool complete) REQUIRES(mutex_);
   std::string why_no_cpu() const REQUIRES(mutex_);
@@ -98,6 +112,7 @@ class StepRun {
   void publish() REQUIRES(mutex_);
   void publish_if_due() REQUIRES(mutex_);
   MeasuredRun measured_run(const db::StepRecord& record) const REQUIRES(mutex_);
+  void describe(StepView& view) REQUIRES(mutex_);
   void describe_step(db::StepRecord& record) const REQUIRES(mutex_);
   void describe_end(db::StepRecord& record) const REQUIRES(mutex_);
   void describe_replay(StepView& view, std::vector<std::string>& notes) REQUIRES(mutex_);
@@ -112,6 +127,18 @@ class StepRun {
 
   Mutex mutex_;  // taken before view_mutex_
   bool finished_ GUARDED_BY(mutex_) = false;
+  bool released_ GUARDED_BY(mutex_) = false;     // the view is all that is left
+  bool interrupted_ GUARDED_BY(mutex_) = false;  // lbfd ends: nothing more is replayed or said
+  enum class Stop { kNo, kLbfdEnds, kTurn, kMemory };
+  Stop stop_ GUARDED_BY(mutex_) = Stop::kNo;     // asked for within the turn at hand
+  std::string why_stop_ GUARDED_BY(mutex_);      // of the turn at hand
+  std::string why_stopped_ GUARDED_BY(mutex_);   // of the last turn that was stopped
+  Seconds turn_begin_s_ GUARDED_BY(mutex_) = 0;  // processor time of the thread
+  std::unique_ptr<MemoryAccounts::Account> account_ GUARDED_BY(mutex_);
+  Bytes beside_replays_bytes_ GUARDED_BY(mutex_) = 0;  // as count_held() found it
+  Clock::time_point trace_counted_ GUARDED_BY(mutex_){};
+  Bytes trace_bytes_ GUARDED_BY(mutex_) = 0;
+  Bytes view_bytes_ GUARDED_BY(mutex_) = 0;
   StepRemarks remarks_ GUARDED_BY(mutex_);
   std::optional<StoredTraceReader> reader_ GUARDED_BY(mutex_);  // once the replay has begun
   StepConfiguration configuration_ GUARDED_BY(mutex_);          // likewise

@@ -12,8 +12,11 @@
 
 #include "base/units.h"
 #include "db/records.h"
+#include "predictor/daemon/bounds.h"
+#include "predictor/daemon/steps/memory_accounts.h"
 #include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/run_picture.h"
+#include "predictor/engine/metric/engine_limits.h"
 #include "predictor/engine/network/topology.h"
 
 namespace lbf::daemon {
@@ -41,6 +44,13 @@ struct StepRunOptions {
   // Calls per second of a rank that earlier runs of the program let expect of its procedures, by name.
   std::map<std::string, double> procedure_history;
   std::vector<std::string> notes{};  // the view's first
+  Bounds bounds{};
+  std::shared_ptr<MemoryAccounts> accounts{};  // of all steps; nullptr: only the step's own bounds count
+  std::function<bool()> lbfd_ends{};           // a turn that is under way ends then, and nothing is said of it
+
+  // StepRun sets these for its parts.
+  engine::EngineLimits limits{};                           // of each of its replays
+  std::function<std::string(Bytes more)> why_no_memory{};  // why there is no room for so much more; '': there is
 };
 
 }  // namespace lbf::daemon

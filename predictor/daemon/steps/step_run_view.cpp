@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cpu_time.h"
 #include "predictor/daemon/steps/step_run.h"
 #include "predictor/daemon/users.h"
 
@@ -11,6 +12,17 @@ namespace lbf::daemon {
 namespace {
 
 constexpr std::chrono::milliseconds kPublishInterval{1000};
+
+// For people: what a shell gets a program with, and not what a user makes of it.
+std::vector<std::string> shortened(const std::vector<std::string>& command, std::size_t most_bytes) {
+  std::vector<std::string> words;
+  for (const std::string& word : command) {
+    if (word.size() + 1 > most_bytes) break;
+    most_bytes -= word.size() + 1;
+    words.push_back(word);
+  }
+  return words;
+}
 
 std::string command_line(const std::vector<std::string>& command) {
   std::string line;
@@ -43,6 +55,13 @@ std::optional<Said> said_of(const std::vector<db::PredictionRecord>& all, std::s
   return Said{std::count_if(all.begin(), all.end(), has), (*first).*says};
 }
 
+Bytes view_bytes(const StepView& view) {
+  Bytes bytes = view.record.node_of_rank.capacity() * sizeof(std::uint32_t);
+  for (const db::PredictionRecord& prediction : view.predictions)
+    bytes += prediction.rank_finish_s.capacity() * sizeof(Seconds) + sizeof prediction;
+  return bytes;
+}
+
 bool has_no_interval(const std::vector<db::PredictionRecord>& all) {
   return !all.empty() && all.front().seen_share < 1 && all.front().why_stuck.empty() && !all.front().high_s;
 }
@@ -64,9 +83,9 @@ void StepRun::describe_step(db::StepRecord& record) const {
   record.array_task = step.array_task;
   record.het_job = step.het_job;
   record.het_offset = step.het_offset;
-  record.command = command_line(step.command);
-  record.command_words = step.command;
-  record.command_cut = step.command_cut;
+  record.command_words = shortened(step.command, options_.bounds.step_command_bytes);
+  record.command = command_line(*record.command_words);
+  record.command_cut = step.command_cut || record.command_words->size() < step.command.size();
   for (const std::uint32_t node : configuration_.nodes) record.nodes.push_back(step.nodes[node]);
   if (configuration_.nodes.empty()) record.nodes = step.nodes;  // not known yet
   record.ranks = ranks_;
@@ -79,6 +98,7 @@ void StepRun::describe_end(db::StepRecord& record) const {
   record.state = !finished_                   ? db::StepState::kRunning
                  : remarks_.reasons().empty() ? db::StepState::kComplete
                                               : db::StepState::kPartial;
+  record.why_partial.clear();
   for (const std::string& reason : remarks_.reasons())
     record.why_partial += (record.why_partial.empty() ? "" : "; ") + reason;
   Nanoseconds end_ns = 0;
@@ -133,17 +153,31 @@ void StepRun::describe_cost(StepView& view, std::vector<std::string>& notes) con
   for (std::string& note : cost_notes(*record.cost, record.measured_s.value_or(0))) notes.push_back(std::move(note));
 }
 
-void StepRun::publish() {
-  auto view = std::make_shared<StepView>();
-  db::StepRecord& record = view->record;
+void StepRun::describe(StepView& view) {
+  db::StepRecord& record = view.record;
   std::vector<std::string> notes = remarks_.notes();
   describe_step(record);
   describe_end(record);
   totals_.describe(*trace_, record, notes);
-  describe_replay(*view, notes);
-  describe_cost(*view, notes);
+  describe_replay(view, notes);
+  describe_cost(view, notes);
   record.notes = std::move(notes);
+}
+
+void StepRun::publish() {
+  auto view = std::make_shared<StepView>();
+  if (released_) {
+    {
+      const MutexLock lock(view_mutex_);
+      *view = *view_;
+    }
+    describe_end(view->record);
+  } else {
+    describe(*view);
+    if (interrupted_ || stop_ == Stop::kLbfdEnds) return;  // it would say that the replay stopped
+  }
   view->generation = ++generation_;
+  view_bytes_ = view_bytes(*view);
   remarks_.mark_published();
   last_publish_ = Clock::now();
   const MutexLock lock(view_mutex_);
@@ -157,7 +191,11 @@ void StepRun::publish_if_due() {
 std::shared_ptr<const StepView> StepRun::view() {
   if (mutex_.try_lock()) {
     const MutexLock lock(mutex_, std::adopt_lock);
-    if (remarks_.has_changed()) publish();
+    if (remarks_.has_changed() && !interrupted_) {
+      turn_begin_s_ = thread_cpu_s();
+      publish();
+      settle();
+    }
   }
   const MutexLock lock(view_mutex_);
   return view_;

@@ -49,6 +49,44 @@ bool starts_or_ends(MpiRole role) {
 
 }  // namespace
 
+void StepTotals::begin() {
+  slot_of_rank_.assign(static_cast<std::size_t>(ranks_), kSilent);
+  closed_.assign(static_cast<std::size_t>(ranks_), false);
+}
+
+void StepTotals::clear() {
+  slot_of_rank_ = {};
+  rank_totals_ = {};
+  closed_ = {};
+  stream_totals_ = {};
+  calls_bytes_ = 0;
+}
+
+Bytes StepTotals::memory_bytes() const {
+  Bytes bytes = slot_of_rank_.capacity() * sizeof(std::uint32_t) + rank_totals_.size() * sizeof(RankTotals) +
+                closed_.capacity() / 8 + calls_bytes_;
+  for (const auto& [number, stream] : stream_totals_) {
+    bytes += sizeof(StreamTotals) + 64;
+    if (stream.cost) bytes += stream.cost->ranks.capacity() * sizeof(db::RankCostRecord);
+  }
+  return bytes;
+}
+
+StepTotals::RankTotals& StepTotals::of(Rank rank) {
+  std::uint32_t& slot = slot_of_rank_[static_cast<std::size_t>(rank)];
+  if (slot == kSilent) {
+    slot = static_cast<std::uint32_t>(rank_totals_.size());
+    rank_totals_.emplace_back();
+  }
+  return rank_totals_[slot];
+}
+
+const StepTotals::RankTotals& StepTotals::known_of(Rank rank) const {
+  static const RankTotals silent;
+  const std::uint32_t slot = slot_of_rank_[static_cast<std::size_t>(rank)];
+  return slot == kSilent ? silent : rank_totals_[slot];
+}
+
 bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Event> events) {
   RankTotals& totals = of(rank);
   totals.has_events = true;
@@ -70,8 +108,9 @@ bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Ev
       if (io_direction(event) == IoDirection::kWrite) io_.bytes_written += event.bytes;
     }
   }
-  if (totals.closed) remarks_.add_reason(fmt::format("events of rank {} came after its end", rank));
-  return !totals.closed;
+  const bool is_closed = closed_[static_cast<std::size_t>(rank)];
+  if (is_closed) remarks_.add_reason(fmt::format("events of rank {} came after its end", rank));
+  return !is_closed;
 }
 
 void StepTotals::take(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record) {
@@ -83,7 +122,7 @@ void StepTotals::take(std::uint32_t stream, Rank rank, const protocol::ProcessRe
                     "--mpi=pmix?)",
                     rank));
   }
-  totals.process_seen = true;
+  if (!std::exchange(totals.process_seen, true)) ++processes_seen_;
   totals.pid = record.pid;
   profile_.take_process(rank, record);
   totals.init_s = record.init_s;
@@ -104,10 +143,16 @@ void StepTotals::take(std::uint32_t, Rank rank, const protocol::StatsRecord& rec
   totals.unread_gap_s = record.unread_gap_s;
   totals.capture_s = record.capture_s;
   if (!record.calls) return;
-  totals.calls.assign(mpi_function_count() + 1, {0, 0});
+  calls_bytes_ -= totals.calls.capacity() * sizeof(protocol::FunctionTotal);
+  // Of what comes twice the last one counts.
+  std::map<std::uint64_t, protocol::FunctionTotal> calls;
   for (const protocol::FunctionTotal& call : *record.calls) {
-    if (call.function < totals.calls.size()) totals.calls[call.function] = {call.count, call.total_s};
+    if (call.function <= mpi_function_count()) calls.insert_or_assign(call.function, call);
   }
+  totals.calls.clear();
+  totals.calls.reserve(calls.size());
+  for (const auto& [function, call] : calls) totals.calls.push_back(call);
+  calls_bytes_ += totals.calls.capacity() * sizeof(protocol::FunctionTotal);
 }
 
 void StepTotals::take(std::uint32_t, Rank rank, const protocol::ProcessEndRecord& record) {
@@ -133,23 +178,25 @@ void StepTotals::take(std::uint32_t stream, Rank, const protocol::RelayRecord& r
 }
 
 bool StepTotals::close(Rank rank) {
-  return !std::exchange(of(rank).closed, true);
+  const auto index = static_cast<std::size_t>(rank);
+  const bool was_open = !closed_[index];
+  closed_[index] = true;
+  return was_open;
 }
 
 bool StepTotals::all_processes_seen() const {
-  return std::all_of(rank_totals_.begin(), rank_totals_.end(),
-                     [](const RankTotals& rank) { return rank.process_seen; });
+  return processes_seen_ == ranks_;
 }
 
 Seconds StepTotals::counted_s() const {
   Seconds sum_s = 0;
-  for (const RankTotals& rank : rank_totals_) sum_s += rank.elapsed_s;
+  for_each_rank([&](const RankTotals& rank) { sum_s += rank.elapsed_s; });
   return sum_s;
 }
 
 std::uint64_t StepTotals::lost_records() const {
   std::uint64_t sum = 0;
-  for (const RankTotals& rank : rank_totals_) sum += rank.lost_records;
+  for_each_rank([&](const RankTotals& rank) { sum += rank.lost_records; });
   return sum;
 }
 
@@ -169,7 +216,7 @@ void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
   std::vector<Rank> unfinished;
   std::vector<Rank> never_seen;
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    const RankTotals& totals = of(rank);
+    const RankTotals& totals = known_of(rank);
     if (totals.how == protocol::kKilled) killed.push_back(rank);
     if (totals.how == protocol::kAborted) aborted.push_back(rank);
     if (!totals.process_seen && !totals.has_events) {
@@ -201,6 +248,11 @@ void StepTotals::report_stream(const std::string& node, const StreamState& state
   if (state.end->reason == kReasonTraceLimit) {
     remarks_.add_reason(
         fmt::format("the step's traces reached step_trace_limit_mb: later events of node {} were not kept", node));
+  } else if (state.end->reason == kReasonMemoryLimit) {
+    remarks_.add_reason(
+        fmt::format("the step's communicators need more memory than lbfd has for it (step_memory_mb): later events of "
+                    "node {} were not kept",
+                    node));
   } else if (lost > 0) {
     remarks_.add_reason(fmt::format("node {} lost {} batches (its spool was full)", node, lost));
   }
@@ -227,10 +279,10 @@ void StepTotals::report_end(const StepTrace& trace, const std::vector<StreamStat
 void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::vector<std::string>& notes) const {
   record.events = events_;
   Seconds measured_s = 0;
-  for (const RankTotals& rank : rank_totals_) {
+  for_each_rank([&](const RankTotals& rank) {
     measured_s = std::max(measured_s, rank.elapsed_s);
     record.capture_s += rank.capture_s;
-  }
+  });
   if (measured_s > 0) record.measured_s = measured_s;
   record.longest_stop_s = longest_stop_s_;
   for (const StreamState& state : trace.streams()) {
@@ -246,12 +298,12 @@ void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::v
 
 void StepTotals::describe_calls(db::StepRecord& record) const {
   std::vector<CallTotal> totals(mpi_function_count() + 1);
-  for (const RankTotals& rank : rank_totals_) {
-    for (std::size_t function = 0; function < rank.calls.size(); ++function) {
-      totals[function].calls += rank.calls[function].first;
-      totals[function].total_s += rank.calls[function].second;
+  for_each_rank([&](const RankTotals& rank) {
+    for (const protocol::FunctionTotal& call : rank.calls) {
+      totals[call.function].calls += call.count;
+      totals[call.function].total_s += call.total_s;
     }
-  }
+  });
   for (std::size_t id = 1; id < totals.size(); ++id) {
     const MpiFunction* function = mpi_function(static_cast<std::uint16_t>(id));
     if (function == nullptr) continue;
@@ -281,12 +333,12 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
   Seconds unread_gap_s = 0;
   std::uint64_t abandoned_calls = 0;
   std::uint64_t events_without_communicator = 0;
-  for (const RankTotals& rank : rank_totals_) {
+  for_each_rank([&](const RankTotals& rank) {
     abandoned_calls += rank.abandoned_calls;
     events_without_communicator += rank.events_without_communicator;
     init_s = std::max(init_s, rank.init_s);
     unread_gap_s += rank.unread_gap_s;
-  }
+  });
   if (init_s > 0)
     notes.push_back(fmt::format("MPI_Init took {:.3g} s; measured and predicted times begin after it", init_s));
   if (record.unmodelled_s > 0) {
@@ -324,9 +376,11 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
 }
 
 std::optional<db::ProgramRun> StepTotals::program() const {
-  std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*> calls;
-  for (const RankTotals& rank : rank_totals_) calls.push_back(&rank.calls);
-  return profile_.run(calls, counted_s(), watched_of(costs()));
+  std::vector<std::uint64_t> calls(mpi_function_count() + 1, 0);
+  for_each_rank([&](const RankTotals& rank) {
+    for (const protocol::FunctionTotal& call : rank.calls) calls[call.function] += call.count;
+  });
+  return profile_.run(calls, slot_of_rank_.size(), counted_s(), watched_of(costs()));
 }
 
 }  // namespace lbf::daemon

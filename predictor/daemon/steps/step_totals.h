@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,7 +30,9 @@ class StepTotals {
   // REQUIRES: `remarks` outlives the totals.
   StepTotals(Rank ranks, StepRemarks& remarks) : ranks_(ranks), remarks_(remarks) {}
   // REQUIRES: before anything below. Not earlier than needed: a step that is only registered costs little.
-  void begin() { rank_totals_.resize(static_cast<std::size_t>(ranks_)); }
+  void begin();
+  void clear();  // gives the memory back: nothing of this is there any more
+  Bytes memory_bytes() const;
 
   // Events that came, whoever sent them.
   void count_events(std::size_t events) { events_ += events; }
@@ -65,7 +68,6 @@ class StepTotals {
   struct RankTotals {
     bool has_events = false;
     bool process_seen = false;
-    bool closed = false;
     std::uint32_t stream = 0;  // if it has events
     std::int64_t pid = 0;
     std::string how;  // process_end
@@ -76,7 +78,7 @@ class StepTotals {
     std::uint64_t lost_records = 0;
     std::uint64_t abandoned_calls = 0;
     std::uint64_t events_without_communicator = 0;
-    std::vector<std::pair<std::uint64_t, Seconds>> calls;  // by function id
+    std::vector<protocol::FunctionTotal> calls;  // ascending, those that were called
   };
   struct StreamTotals {
     Seconds relay_cpu_s = 0;
@@ -95,7 +97,18 @@ class StepTotals {
     Bytes bytes_read = 0;
     Bytes bytes_written = 0;
   };
-  RankTotals& of(Rank rank) { return rank_totals_[static_cast<std::size_t>(rank)]; }
+  static constexpr std::uint32_t kSilent = ~std::uint32_t{0};
+  // Makes it: RANK speaks.
+  RankTotals& of(Rank rank);
+  // Of a rank that nothing was heard of: as it began.
+  const RankTotals& known_of(Rank rank) const;
+  // In the order of ranks: sums of times are the same then, whoever spoke first.
+  template <typename Look>
+  void for_each_rank(const Look& look) const {
+    for (const std::uint32_t slot : slot_of_rank_) {
+      if (slot != kSilent) look(rank_totals_[slot]);
+    }
+  }
   void report_ranks(const std::vector<StreamState>& streams);
   void report_stream(const std::string& node, const StreamState& state);
   void describe_calls(db::StepRecord& record) const;
@@ -103,7 +116,11 @@ class StepTotals {
 
   const Rank ranks_;
   StepRemarks& remarks_;
-  std::vector<RankTotals> rank_totals_;
+  std::vector<std::uint32_t> slot_of_rank_;  // in rank_totals_; kSilent: nothing was heard of it
+  std::deque<RankTotals> rank_totals_;       // of those that spoke: a description can announce any number
+  std::vector<bool> closed_;                 // by rank
+  Rank processes_seen_ = 0;
+  Bytes calls_bytes_ = 0;
   std::map<std::uint32_t, StreamTotals> stream_totals_;
   std::uint64_t events_ = 0;
   bool any_rank_seen_ = false;

@@ -1,13 +1,16 @@
 // Steps, see steps.h: what goes on by itself. steps_intake.cpp: what relays send; steps_answers.cpp: what people ask.
 #include "predictor/daemon/steps/steps.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <ctime>
+#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/cpu_time.h"
@@ -24,6 +27,8 @@ constexpr std::size_t kBacklogInMemory = 4;
 // Streams of one step that have fallen silent are ended so many at a time, each with files to synchronise: other steps'
 // turns come between them.
 constexpr std::size_t kEndedPerTick = 64;
+// Views of running steps are written so long when lbfd ends.
+constexpr std::chrono::seconds kStopPatience{1};
 // A resting replay looks so often whether the programs have ended.
 constexpr std::chrono::milliseconds kLookDuringRest{100};
 
@@ -37,18 +42,28 @@ Steps::Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& n
       program_store_(database),
       accuracy_store_(database),
       networks_(networks),
-      options_(options),
-      replay_pool_(std::max(1u, options.replay_threads)) {}
+      options_(std::move(options)),
+      accounts_(std::make_shared<MemoryAccounts>(options_.bounds)),
+      rates_(options_.bounds, options_.answering_threads),
+      turns_(options_.replay_threads),
+      replay_pool_(std::max(1u, options_.replay_threads)) {}
 
 Steps::~Steps() {
   stop();
 }
 
 void Steps::stop() {
+  ending_ = true;
   if (stopping_.exchange(true)) return;
   replay_pool_.stop();
   replay_pool_.join();
-  for (const EntryPtr& entry : entries()) persist(*entry);
+  // What is not written in time is made again from the traces.
+  const Clock::time_point end = Clock::now() + kStopPatience;
+  for (const EntryPtr& entry : entries()) {
+    if (Clock::now() < end) persist(*entry);
+    if (const auto forgotten = traces_.forget_deaths(entry->trace->key()); !forgotten)
+      spdlog::error("{}", forgotten.error().message);
+  }
 }
 
 std::vector<Steps::EntryPtr> Steps::entries() const {
@@ -69,6 +84,7 @@ Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, Replay replay) {
   std::shared_ptr<StepRun> run;
   if (replay == Replay::kNow) run = std::make_shared<StepRun>(trace, networks_, run_options(*trace));
   const auto entry = std::make_shared<Entry>(std::move(trace), std::move(run));
+  if (replay == Replay::kNoMore) entry->count_trace(accounts_);
   const MutexLock lock(mutex_);
   entries_[entry->trace->key()] = entry;
   return entry;
@@ -78,7 +94,9 @@ Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
   if (EntryPtr entry = find_loaded(key)) return entry;
   const MutexLock lock(load_mutex_);
   if (EntryPtr entry = find_loaded(key)) return entry;
-  auto trace = traces_.open_step(key);
+  if (std::string why = why_set_aside(key); !why.empty())
+    return Error{ErrorCode::kPermission, "step " + key.text() + " is set aside: " + why};
+  auto trace = open_stored(key);
   if (!trace) {
     if (trace.error().code != ErrorCode::kNotFound) return trace.error();
     return Error{ErrorCode::kNotFound, "step " + key.text() + " has no trace here"};
@@ -86,28 +104,38 @@ Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
   auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
   if (!state) return state.error();
   // A stream that came back has taken its end back: such a step goes on, whatever the database says.
-  const bool finished = state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key);
+  const bool finished = state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key) &&
+                        !traces_.is_retried(key);
   EntryPtr entry = adopt(std::move(trace).value(), finished ? Replay::kNoMore : Replay::kNow);
   if (!finished) schedule(entry);
   return entry;
 }
 
 void Steps::recover() {
+  if (!options_.marks_path.empty()) {
+    auto marks = ReplayMarks::open(options_.marks_path);
+    if (!marks) spdlog::error("a step whose replay ends lbfd is not found out: {}", marks.error().message);
+    if (marks) marks_ = std::move(marks).value();
+  }
   for (const StepKey& key : traces_.list()) {
+    count_death(key);
+    if (const std::string why = why_set_aside(key); !why.empty()) {
+      const MutexLock lock(load_mutex_);
+      end_as_partial(key, why);
+      continue;
+    }
     const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
     if (!state) {
       spdlog::error("{}", state.error().message);
       continue;
     }
-    if (state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key)) continue;
+    if (state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key) &&
+        !traces_.is_retried(key))
+      continue;
     const MutexLock lock(load_mutex_);
-    auto trace = traces_.open_step(key);
+    auto trace = open_stored(key);
     if (!trace) {
-      if (trace.error().code == ErrorCode::kNotFound) {
-        traces_.remove_empty(key);
-      } else {
-        spdlog::error("step {}: {}", key.text(), trace.error().message);
-      }
+      if (trace.error().code == ErrorCode::kNotFound) traces_.remove_empty(key);
       continue;
     }
     if ((*trace)->all_ended()) {
@@ -132,11 +160,8 @@ void Steps::load_backlog() {
     const StepKey key = backlog_.front();
     backlog_.pop_front();
     if (find_loaded(key) != nullptr) continue;
-    auto trace = traces_.open_step(key);
-    if (!trace) {
-      spdlog::error("step {}: {}", key.text(), trace.error().message);
-      continue;
-    }
+    auto trace = open_stored(key);
+    if (!trace) continue;
     spdlog::info("step {}: ended before, its prediction is completed now", key.text());
     schedule(adopt(std::move(trace).value(), Replay::kNow));
   }
@@ -170,13 +195,11 @@ void Steps::take_up_deferred() {
   const db::StepRecord& step = found->front().record;
   const StepKey key{step.cluster, step.job, step.step, step.restart};
   if (find_loaded(key) != nullptr) return;  // just over: its turn comes when it has left memory
-  auto trace = traces_.open_step(key);
+  std::string why = why_set_aside(key);
+  auto trace = why.empty() ? traces_.open_step(key) : Result<std::shared_ptr<StepTrace>>(invalid_input(why));
   if (!trace) {
-    if (trace.error().code != ErrorCode::kNotFound) {
-      spdlog::error("step {}: {}", key.text(), trace.error().message);
-      return;
-    }
-    const std::string why = "its trace is not stored any more (retention)";
+    why = trace.error().code == ErrorCode::kNotFound ? "its trace is not stored any more (retention)"
+                                                     : trace.error().message;
     if (auto given_up = prediction_store_.give_up_deferred(**row, why); !given_up) {
       spdlog::error("step {}: {}", key.text(), given_up.error().message);
     } else {
@@ -202,9 +225,19 @@ void Steps::take_up_deferred() {
 }
 
 void Steps::schedule(const EntryPtr& entry) {
-  if (entry->wanted.fetch_add(1) == 0) {
-    boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
-  }
+  if (entry->wanted.fetch_add(1) == 0) enqueue(entry);
+}
+
+void Steps::enqueue(const EntryPtr& entry) {
+  turns_.add(entry->trace->owner(), entry);
+  boost::asio::post(replay_pool_, [this] { replay_next(); });
+}
+
+void Steps::replay_next() {
+  const auto turn = turns_.take();
+  if (!turn) return;  // its user has as many turns as may be; done() tells when that is over
+  replay_once(turn->second);
+  if (turns_.done(turn->first)) boost::asio::post(replay_pool_, [this] { replay_next(); });
 }
 
 bool Steps::programs_run() const {
@@ -216,15 +249,16 @@ bool Steps::programs_run() const {
 void Steps::replay_after_rest(const EntryPtr& entry, Clock::time_point end_of_rest) {
   const auto timer = std::make_shared<boost::asio::steady_timer>(replay_pool_, kLookDuringRest);
   timer->async_wait([this, entry, end_of_rest, timer](const boost::system::error_code& error) {
-    if (error || stopping_) return;
+    if (error || ending_) return;
     if (Clock::now() < end_of_rest && programs_run()) return replay_after_rest(entry, end_of_rest);
-    replay_once(entry);
+    enqueue(entry);
   });
 }
 
 // One batch, then the turn goes to the next step in the pool's queue.
 void Steps::replay_once(const EntryPtr& entry) {
-  if (stopping_) return;
+  if (ending_) return;
+  const auto mark = mark_replay(entry->trace->key());
   const Seconds cpu_begin_s = thread_cpu_s();
   const Clock::time_point begin = Clock::now();
   const unsigned seen = entry->wanted.load();
@@ -232,18 +266,21 @@ void Steps::replay_once(const EntryPtr& entry) {
   StepRun::Progress progress = StepRun::Progress::kIdle;
   if (run != nullptr && !entry->is_finished()) {
     try {
-      progress = run->work();
+      progress = run->work(mark.get());
     } catch (const std::exception& exception) {
       spdlog::error("step {}: replay: {}", entry->trace->key().text(), exception.what());
     }
   }
   if (progress == StepRun::Progress::kFinished) {
     const auto view = run->view();
+    bool was_again = false;
     {
       const MutexLock lock(entry->mutex);
+      was_again = entry->is_again;
       if (entry->run == run) entry->finished = Clock::now();
     }
-    persist(*entry);
+    const bool is_stored = persist(*entry);
+    if (is_stored) forget_replay(*entry, *view, was_again);
     const db::StepRecord& record = view->record;
     spdlog::info("step {}: {}, user {}, {} ranks, {} events, measured {:.3f} s, {} predictions{}{}",
                  entry->trace->key().text(), db::name_of(record.state), record.user_name, record.ranks, record.events,
@@ -261,8 +298,22 @@ void Steps::replay_once(const EntryPtr& entry) {
         return replay_after_rest(entry, Clock::now() + rest);
       }
     }
-    boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
+    enqueue(entry);
   }
+}
+
+// The step is over and in the database.
+void Steps::forget_replay(const Entry& entry, const StepView& view, bool was_again) {
+  const StepKey& key = entry.trace->key();
+  traces_.forget_retry(key);
+  if (const auto forgotten = traces_.forget_deaths(key); !forgotten) spdlog::error("{}", forgotten.error().message);
+  if (!was_again) return;
+  // There was all the room that there is: it would be taken up for ever.
+  const auto deferred =
+      std::ranges::find_if(view.predictions, [](const auto& one) { return !one.why_deferred.empty(); });
+  if (deferred == view.predictions.end()) return;
+  const auto row = step_store_.find(query_of(key), false);
+  if (row && !row->empty()) (void)prediction_store_.give_up_deferred(row->front().row, deferred->why_deferred);
 }
 
 // Returns whether the newest view is in the database.
@@ -294,6 +345,8 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
   const auto now = Clock::now();
   const auto nodes = static_cast<std::uint32_t>(entry->trace->description().nodes.size());
   std::size_t ended_now = 0;
+  std::string silent;  // the first of them
+  std::size_t silent_count = 0;
   for (std::uint32_t number = 0; number < nodes && ended_now < kEndedPerTick; ++number) {
     {
       const MutexLock lock(entry->mutex);
@@ -312,22 +365,30 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
       if (!result) ended = result.error();
     }
     if (ended) {
-      spdlog::warn("step {}: nothing came from node {} for {} s: its stream is ended", entry->trace->key().text(),
-                   entry->trace->description().nodes[number],
-                   std::chrono::duration_cast<std::chrono::seconds>(options_.stream_timeout).count());
+      if (silent_count++ == 0) silent = entry->trace->description().nodes[number];
     } else {
       trace_disk_.failed("step " + entry->trace->key().text(), ended.error());
     }
     schedule(entry);
   }
+  if (silent_count == 0) return;
+  spdlog::warn("step {}: nothing came from node {}{} for {} s: its stream is ended", entry->trace->key().text(), silent,
+               silent_count == 1 ? std::string() : fmt::format(" and {} more", silent_count - 1),
+               std::chrono::duration_cast<std::chrono::seconds>(options_.stream_timeout).count());
 }
 
 void Steps::tick() {
   if (!tick_mutex_.try_lock()) return;
   const MutexLock only_one(tick_mutex_, std::adopt_lock);
-  if (stopping_) return;
+  if (ending_) return;
   const auto now = Clock::now();
-  for (const EntryPtr& entry : entries()) {
+  std::set<uid_t> users;             // with steps under way
+  std::map<uid_t, Seconds> written;  // to the database, in this tick
+  // Who was written longest ago goes first: where a user's time is over, the others' turn comes next time.
+  std::vector<std::pair<Clock::time_point, EntryPtr>> all;
+  for (const EntryPtr& entry : entries()) all.emplace_back(entry->when_persisted(), entry);
+  std::ranges::stable_sort(all, {}, &std::pair<Clock::time_point, EntryPtr>::first);
+  for (const auto& [when_persisted, entry] : all) {
     bool finished = false;
     bool persisted = false;
     bool due = false;
@@ -339,11 +400,17 @@ void Steps::tick() {
       due = now - entry->last_persisted >= options_.persist_interval;
       old = finished && now - *entry->finished >= kKeepFinished;
     }
+    if (!finished) users.insert(entry->trace->owner());
     if (!finished && !entry->is_hidden()) {
       end_silent_streams(entry);
       schedule(entry);  // the wait for relays to register may be over
     }
-    if (due && !(finished && persisted)) persisted = persist(*entry) && finished;
+    Seconds& written_s = written[entry->trace->owner()];
+    if (due && !(finished && persisted) && written_s < options_.bounds.user_write_s) {
+      const auto begin = Clock::now();
+      persisted = persist(*entry) && finished;
+      written_s += std::chrono::duration<Seconds>(Clock::now() - begin).count();
+    }
     if (old && persisted) {
       const MutexLock load_lock(load_mutex_);  // meanwhile no stream is reopened
       if (!entry->is_finished()) continue;
@@ -351,6 +418,7 @@ void Steps::tick() {
       entries_.erase(entry->trace->key());
     }
   }
+  turns_.set_several_users(users.size() > 1);
   trace_disk_.tick(now);
   database_disk_.tick(now);
   load_backlog();

@@ -28,7 +28,10 @@
 #include "predictor/daemon/disk_watch.h"
 #include "predictor/daemon/intake/trace_store.h"
 #include "predictor/daemon/network_catalog.h"
+#include "predictor/daemon/steps/replay_marks.h"
 #include "predictor/daemon/steps/step_run.h"
+#include "predictor/daemon/steps/turn_queue.h"
+#include "predictor/daemon/steps/user_rates.h"
 
 namespace lbf::daemon {
 
@@ -47,7 +50,10 @@ struct StepsOptions {
   unsigned replay_threads = 2;
   bool replay_when_idle = false;             // while a program runs: on processors that it leaves idle (idle_turns.h)
   std::uint64_t step_trace_limit_bytes = 0;  // of one step; what comes above it is not kept; 0: no limit
-  Seconds picture_limit_s = 0;               // how long a picture may be made; 0: no limit
+  unsigned answering_threads = 2;
+  std::string marks_path;  // of ReplayMarks' file; empty: none is kept
+  Bounds bounds;
+  Seconds picture_limit_s = 0;  // how long a picture may be made; 0: no limit
 };
 
 // The answer to a relay that registers its stream.
@@ -80,11 +86,13 @@ class Steps {
   // To be called about once a second: ends silent streams, writes running steps to the database, prunes.
   void tick();
 
-  // Ends the replays (each after its batch) and writes the views of running steps to the database.
+  // The replays end, within their batches. What is asked is answered as before.
+  void end_replays() { ending_ = true; }
+  // The same, waits for them, and writes the views of running steps to the database.
   void stop();
 
-  // Errors of these three: kPermission (another user's step), kNotFound, kInvalidInput, kLimit (disk full:
-  // nothing was stored, try again), kIo.
+  // Errors of these three: kPermission (another user's step, one that is set aside), kNotFound, kInvalidInput, kLimit
+  // (disk full, too much of one user: nothing was stored, try again), kUnavailable (try again soon), kIo.
   Result<Registered> register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                      std::string_view description_json);
   Result<AppendResult> append(const Caller& caller, const StepKey& key, std::uint32_t stream, std::uint64_t sequence,
@@ -135,11 +143,20 @@ class Steps {
   // kNoMore: the step is finished, and the database has its predictions.
   enum class Replay { kNow, kNoMore };
   EntryPtr adopt(std::shared_ptr<StepTrace> trace, Replay replay) REQUIRES(load_mutex_);
+  // Opens a stored step. One that cannot be is partial from then on, and retention may remove it.
+  Result<std::shared_ptr<StepTrace>> open_stored(const StepKey& key) REQUIRES(load_mutex_);
+  // Why nothing of it is to be replayed; empty: nothing speaks against it.
+  std::string why_set_aside(const StepKey& key) const;
+  void count_death(const StepKey& key);
+  void end_as_partial(const StepKey& key, const std::string& why) REQUIRES(load_mutex_);
+  std::unique_ptr<ReplayMarks::Mark> mark_replay(const StepKey& key);
+  static db::StepQuery query_of(const StepKey& key);
   bool others_wait(const EntryPtr& entry) const;
   Result<EntryPtr> may_write(const Caller& caller, const StepKey& key);
   Result<void> reopen_if_timed_out(const EntryPtr& entry, std::uint32_t stream);
   void schedule(const EntryPtr& entry);
   void replay_once(const EntryPtr& entry);
+  void forget_replay(const Entry& entry, const StepView& view, bool was_again);
   void replay_after_rest(const EntryPtr& entry, Clock::time_point end_of_rest);
   bool programs_run() const;
   bool persist(Entry& entry);
@@ -155,7 +172,16 @@ class Steps {
   cost::Limits limits_of(const protocol::StepDescription& description, std::vector<std::string>* notes = nullptr) const;
   static db::ProgramHint hint_of(uid_t owner, const protocol::StepDescription& description);
   std::vector<EntryPtr> entries() const;
-  std::uint64_t ranks_under_way(uid_t owner) const;
+  Result<EntryPtr> begin_step(const Caller& caller, const StepKey& key, const protocol::StepDescription& description,
+                              std::size_t description_bytes) REQUIRES(load_mutex_);
+  Result<void> may_begin(uid_t owner, const protocol::StepDescription& description, std::size_t description_bytes);
+  // A step of another user of which no batch ever came is no reason to refuse this one, once it is over.
+  bool forget_empty(const EntryPtr& entry) REQUIRES(load_mutex_);
+  // The reason for which a stream ends in lbfd's name instead of getting this batch; empty: it gets it.
+  std::string_view why_not_kept(const StepTrace& trace, std::size_t batch_bytes) const;
+  Result<void> may_be_answered(const Caller& caller);
+  void enqueue(const EntryPtr& entry);
+  void replay_next();
   template <typename T>
   Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);
 
@@ -184,6 +210,11 @@ class Steps {
   Clock::time_point last_prune_ GUARDED_BY(tick_mutex_){};
   bool database_has_old_steps_ GUARDED_BY(tick_mutex_) = false;  // more than one turn removes
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> ending_{false};  // stopping_, or about to be
+  const std::shared_ptr<MemoryAccounts> accounts_;
+  UserRates rates_;
+  std::unique_ptr<ReplayMarks> marks_;  // since recover()
+  TurnQueue<EntryPtr> turns_;
   boost::asio::thread_pool replay_pool_;
 };
 

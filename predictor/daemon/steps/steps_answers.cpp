@@ -197,12 +197,16 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
   if (!stored) return stored.error();
   RunPicture picture(target, size);
   StepRunOptions options = options_.run;
+  options.bounds = options_.bounds;
+  options.bounds.step_memory_bytes /=
+      3;  // beside the step, which may be running; on nobody's account, for there is one
+  options.lbfd_ends = [this] { return ending_.load(); };
   options.picture = &picture;
   options.stream_start_timeout = std::chrono::milliseconds(0);
   StepRun run(std::move(stored).value(), networks_, options);
   const auto began = Clock::now();
   // More came meanwhile where the step is running: that is for the next picture.
-  while (!stopping_ && run.work() == StepRun::Progress::kMore) {
+  while (!ending_ && run.work() == StepRun::Progress::kMore) {
     const std::chrono::duration<double> taken = Clock::now() - began;
     if (options_.picture_limit_s > 0 && taken.count() > options_.picture_limit_s) {
       return Error{ErrorCode::kLimit,

@@ -25,9 +25,15 @@ struct Steps::Entry {
         is_again(turn == Turn::kAgain) {
     if (run == nullptr) finished = loaded;
   }
+  // Of a step without a run, whose trace is in memory all the same.
+  void count_trace(const std::shared_ptr<MemoryAccounts>& accounts) {
+    account = std::make_unique<MemoryAccounts::Account>(accounts, trace->owner());
+    account->set(trace->memory_bytes());
+  }
 
   const std::shared_ptr<StepTrace> trace;
   const Clock::time_point loaded = Clock::now();
+  std::unique_ptr<MemoryAccounts::Account> account;
 
   Mutex mutex;
   std::shared_ptr<StepRun> run GUARDED_BY(mutex);
@@ -39,9 +45,10 @@ struct Steps::Entry {
   std::uint64_t persisted_generation GUARDED_BY(mutex) = 0;
   Clock::time_point last_persisted GUARDED_BY(mutex){};
 
-  Mutex persist_mutex;              // an older view must not be written after a newer one; taken before the other
-  std::atomic<unsigned> wanted{0};  // calls of schedule() that no replay turn has answered yet
-  IdleTurns idle_turns;             // of the replay turn, of which there is one at a time
+  Mutex persist_mutex;                  // an older view must not be written after a newer one; taken before the other
+  std::atomic<bool> limit_said{false};  // in the log: once, not for each of its streams
+  std::atomic<unsigned> wanted{0};      // calls of schedule() that no replay turn has answered yet
+  IdleTurns idle_turns;                 // of the replay turn, of which there is one at a time
 
   void heard(std::uint32_t stream) {
     const MutexLock lock(mutex);
@@ -50,6 +57,10 @@ struct Steps::Entry {
   std::shared_ptr<StepRun> current_run() {
     const MutexLock lock(mutex);
     return run;
+  }
+  Clock::time_point when_persisted() {
+    const MutexLock lock(mutex);
+    return last_persisted;
   }
   bool is_finished() {
     const MutexLock lock(mutex);

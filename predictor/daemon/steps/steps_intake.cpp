@@ -4,14 +4,12 @@
 
 #include <utility>
 
+#include "base/cpu_time.h"
 #include "predictor/daemon/steps/steps_entry.h"
 #include "predictor/daemon/users.h"
 
 namespace lbf::daemon {
 namespace {
-
-// Memory of a step grows with its ranks before anything of it has run: of all of a user's steps at a time so many.
-constexpr std::uint64_t kMostRanksOfUser = std::uint64_t{1} << 22;
 
 // Not a new job of the same number: that begins after the old one's end.
 bool is_of_the_past(const protocol::StepDescription& description, const db::StepRecord& known) {
@@ -19,15 +17,73 @@ bool is_of_the_past(const protocol::StepDescription& description, const db::Step
          seconds_from_ns(description.start_realtime_ns) <= *known.end_s;
 }
 
+// What a request takes of the threads that answer.
+class CpuCount {
+ public:
+  CpuCount(UserRates& rates, uid_t user) : rates_(rates), user_(user) {}
+  ~CpuCount() { rates_.count_cpu(user_, thread_cpu_s() - begin_s_, UserRates::Clock::now()); }
+  CpuCount(const CpuCount&) = delete;
+  CpuCount& operator=(const CpuCount&) = delete;
+
+ private:
+  UserRates& rates_;
+  const uid_t user_;
+  const Seconds begin_s_ = thread_cpu_s();
+};
+
 }  // namespace
 
-std::uint64_t Steps::ranks_under_way(uid_t owner) const {
+// Of one user who does too much the others are to feel nothing: his relays keep what they have and try again.
+Result<void> Steps::may_begin(uid_t owner, const protocol::StepDescription& description,
+                              std::size_t description_bytes) {
+  const Bounds& bounds = options_.bounds;
   std::uint64_t ranks = 0;
+  std::uint32_t steps = 0;
   for (const EntryPtr& entry : entries()) {
-    if (!entry->is_finished() && entry->trace->owner() == owner)
-      ranks += static_cast<std::uint64_t>(entry->trace->description().tasks);
+    if (entry->is_finished() || entry->trace->owner() != owner) continue;
+    ++steps;
+    ranks += static_cast<std::uint64_t>(entry->trace->description().tasks);
   }
-  return ranks;
+  const auto refuse = [&](const std::string& why) {
+    return Error{ErrorCode::kLimit, "user " + user_name_of(owner) + " " + why};
+  };
+  if (ranks + static_cast<std::uint64_t>(description.tasks) > bounds.user_ranks)
+    return refuse(fmt::format("has steps of {} ranks under way; {} more are too many: try again when some have ended",
+                              ranks, description.tasks));
+  if (bounds.user_steps > 0 && steps >= bounds.user_steps)
+    return refuse(
+        fmt::format("has {} steps under way, as many as user_steps allows: try again when some have ended", steps));
+  const Bytes needed = StepTrace::bytes_of_description(description_bytes) + accounts_->of_user(owner);
+  if (bounds.user_memory_bytes > 0 && needed > bounds.user_memory_bytes)
+    return refuse(
+        fmt::format("has steps that fill {} MiB of lbfd's memory (user_memory_mb): try again when some have "
+                    "ended",
+                    bounds.user_memory_bytes >> 20));
+  if (!rates_.begin_step(owner, Clock::now()))
+    return refuse(fmt::format("begins more than {:g} steps a second: try again later", bounds.user_starts_per_s));
+  return {};
+}
+
+Result<void> Steps::may_be_answered(const Caller& caller) {
+  if (caller.is_operator || rates_.may_be_answered(caller.uid, Clock::now())) return {};
+  return Error{ErrorCode::kUnavailable,
+               "requests of user " + user_name_of(caller.uid) + " take more than their share of lbfd: try again soon"};
+}
+
+bool Steps::forget_empty(const EntryPtr& entry) {
+  {
+    const MutexLock lock(entry->mutex);
+    if (!entry->finished || !entry->final_persisted) return false;
+  }
+  if (entry->trace->stored_bytes() > 0) return false;
+  const StepKey& key = entry->trace->key();
+  if (const auto removed = traces_.remove(key); !removed) {
+    spdlog::error("{}", removed.error().message);
+    return false;
+  }
+  const MutexLock lock(mutex_);
+  entries_.erase(key);
+  return true;
 }
 
 Result<Steps::EntryPtr> Steps::may_write(const Caller& caller, const StepKey& key) {
@@ -119,6 +175,9 @@ cost::Limits Steps::limits_of(const protocol::StepDescription& description, std:
 // With what earlier runs of the program say of its procedures; without it, predicted costs start from a default.
 StepRunOptions Steps::run_options(const StepTrace& trace) const {
   StepRunOptions options = options_.run;
+  options.bounds = options_.bounds;
+  options.accounts = accounts_;
+  options.lbfd_ends = [this] { return ending_.load(); };
   auto known = program_store_.procedure_calls_per_s(hint_of(trace.owner(), trace.description()));
   if (known) options.procedure_history = std::move(known).value();
   options.budget.cpu_percent = limits_of(trace.description(), &options.notes)[cost::Limit::kStepCpu].value_or(0);
@@ -131,8 +190,39 @@ std::shared_ptr<const protocol::ProcedureList> Steps::procedure_list(const StepK
   return run == nullptr ? nullptr : run->procedure_list();
 }
 
+Result<Steps::EntryPtr> Steps::begin_step(const Caller& caller, const StepKey& key,
+                                          const protocol::StepDescription& description, std::size_t description_bytes) {
+  const uid_t owner = description.uid.value_or(caller.uid);
+  const auto known = step_store_.find(query_of(key), false);
+  if (!known) return known.error();
+  if (!known->empty()) {
+    // A trace that retention has removed leaves its row, and that stays its user's; but for one that nothing came of.
+    const db::StepRecord& record = known->front().record;
+    const bool is_empty = record.state != db::StepState::kRunning && record.events == 0;
+    if (!caller.is_operator && record.uid != caller.uid && !is_empty) {
+      return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " + record.user_name + ", not to " +
+                                               user_name_of(caller.uid)};
+    }
+    if (record.uid == owner && is_of_the_past(description, record)) {
+      return invalid_input("step " + key.text() +
+                           " is over and its trace is not stored any more (retention): what comes late is not taken");
+    }
+  }
+  if (!caller.is_operator) {
+    if (auto may = may_begin(owner, description, description_bytes); !may) return may.error();
+  }
+  auto trace = watched(key, description.node_index, traces_.create(key, description, owner));
+  if (!trace) return trace.error();
+  EntryPtr made = adopt(std::move(trace).value(), Replay::kNow);
+  spdlog::info("step {}: started, user {}, {} ranks on {} nodes", key.text(), user_name_of(owner, description.user),
+               description.tasks, description.nodes.size());
+  return made;
+}
+
 Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                           std::string_view description_json) {
+  if (auto may = may_be_answered(caller); !may) return may.error();
+  const CpuCount count(rates_, caller.uid);
   auto description = protocol::decode_step_description(description_json);
   if (!description) return description.error();
   if ((!description->cluster.empty() && description->cluster != key.cluster) || *description->job != key.job ||
@@ -148,45 +238,17 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
                                              ", but the request comes from user " + user_name_of(caller.uid)};
   }
   auto entry = may_write(caller, key);
-  if (!entry && entry.error().code == ErrorCode::kNotFound) {
+  const bool is_new = !entry && entry.error().code == ErrorCode::kNotFound;
+  if (is_new || (!entry && entry.error().code == ErrorCode::kPermission)) {
     const MutexLock lock(load_mutex_);
-    EntryPtr made = find_loaded(key);
-    if (made == nullptr) {
-      const uid_t owner = description->uid.value_or(caller.uid);
-      // A trace that retention has removed leaves its row, and that stays its user's.
-      db::StepQuery query;
-      query.cluster = key.cluster;
-      query.job = key.job;
-      query.step = key.step;
-      query.restart = key.restart;
-      query.limit = 1;
-      auto known = step_store_.find(query, false);
-      if (!known) return known.error();
-      if (!known->empty() && !caller.is_operator && known->front().record.uid != caller.uid) {
-        return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " +
-                                                 known->front().record.user_name + ", not to " +
-                                                 user_name_of(caller.uid)};
-      }
-      if (!known->empty() && is_of_the_past(*description, known->front().record)) {
-        return invalid_input("step " + key.text() +
-                             " is over and its trace is not stored any more (retention): what comes late is not taken");
-      }
-      if (!caller.is_operator &&
-          ranks_under_way(owner) + static_cast<std::uint64_t>(description->tasks) > kMostRanksOfUser) {
-        return Error{
-            ErrorCode::kLimit,
-            fmt::format("user {} has steps of {} ranks under way; {} more are too many: try again when some have ended",
-                        user_name_of(owner), ranks_under_way(owner), description->tasks)};
-      }
-      auto trace = watched(key, stream, traces_.create(key, *description, owner));
-      if (!trace) return trace.error();
-      made = adopt(std::move(trace).value(), Replay::kNow);
-      spdlog::info("step {}: started, user {}, {} ranks on {} nodes", key.text(),
-                   user_name_of(owner, description->user), description->tasks, description->nodes.size());
-    } else if (!caller.is_operator && made->trace->owner() != caller.uid) {
-      return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to another user"};
+    const EntryPtr loaded = find_loaded(key);
+    if (loaded == nullptr ? is_new : forget_empty(loaded)) {
+      entry = begin_step(caller, key, *description, description_json.size());
+    } else if (loaded != nullptr && (caller.is_operator || loaded->trace->owner() == caller.uid)) {
+      entry = loaded;  // another stream of it came meanwhile
+    } else if (loaded != nullptr) {
+      entry = Error{ErrorCode::kPermission, "step " + key.text() + " belongs to another user"};
     }
-    entry = made;
   }
   if (!entry) return entry.error();
   (*entry)->heard(stream);
@@ -197,27 +259,40 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
   return registered(*next, (*entry)->trace->owner(), *description);
 }
 
+std::string_view Steps::why_not_kept(const StepTrace& trace, std::size_t batch_bytes) const {
+  const auto limit_mb = limits_of(trace.description())[cost::Limit::kStepTrace];
+  const auto limit_bytes = static_cast<std::uint64_t>(limit_mb.value_or(0) * (1 << 20));
+  if (limit_bytes > 0 && trace.stored_bytes() + batch_bytes > limit_bytes) return kReasonTraceLimit;
+  const Bytes most_bytes = options_.bounds.step_memory_bytes / 2;  // the other half is the replays'
+  if (most_bytes > 0 && trace.check_bytes() > most_bytes) return kReasonMemoryLimit;
+  return {};
+}
+
 Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                    std::uint64_t sequence, std::span<const std::byte> batch) {
+  if (auto may = may_be_answered(caller); !may) return may.error();
+  const CpuCount count(rates_, caller.uid);
   auto entry = may_write(caller, key);
   if (!entry) return entry.error();
   (*entry)->heard(stream);
   const std::shared_ptr<StepTrace>& trace = (*entry)->trace;
   auto state = trace->stream(stream);
-  const auto limit_mb = limits_of(trace->description())[cost::Limit::kStepTrace];
-  const auto limit_bytes = static_cast<std::uint64_t>(limit_mb.value_or(0) * (1 << 20));
-  if (limit_bytes > 0 && state && !state->end && sequence == state->next_sequence &&
-      trace->stored_bytes() + batch.size() > limit_bytes) {
-    auto ended =
-        watched(key, stream, trace->end_stream(stream, {state->next_sequence - 1, 1, std::string(kReasonTraceLimit)}));
-    if (!ended) return ended.error();
-    spdlog::warn("step {}: its traces reach step_trace_limit_mb: what comes from stream {} is not kept any more",
-                 key.text(), stream);
-    schedule(*entry);
-    state = trace->stream(stream);
+  if (state && !state->end && sequence == state->next_sequence) {
+    if (const std::string_view reason = why_not_kept(*trace, batch.size()); !reason.empty()) {
+      auto ended = watched(key, stream, trace->end_stream(stream, {state->next_sequence - 1, 1, std::string(reason)}));
+      if (!ended) return ended.error();
+      if (!(*entry)->limit_said.exchange(true)) {
+        spdlog::warn("step {}: {}: what comes from stream {} is not kept any more", key.text(),
+                     reason == kReasonTraceLimit ? "its traces reach step_trace_limit_mb"
+                                                 : "its communicators need more than half of step_memory_mb",
+                     stream);
+      }
+      schedule(*entry);
+      state = trace->stream(stream);
+    }
   }
   // Taken and dropped: a relay that kept it could not deliver it later either.
-  if (state && state->end && state->end->reason == kReasonTraceLimit && sequence >= state->next_sequence)
+  if (state && state->end && is_limit(state->end->reason) && sequence >= state->next_sequence)
     return AppendResult{AppendOutcome::kDuplicate, sequence + 1};
   auto result = trace->append(stream, sequence, batch);
   if (result && result->outcome == AppendOutcome::kEnded) {
@@ -235,13 +310,12 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
 Result<AppendResult> Steps::end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                        const protocol::StreamEnd& end) {
   if (end.reason == kReasonStreamTimeout) return invalid_input("reason 'stream_timeout' is lbfd's own");
-  if (end.reason == kReasonTraceLimit) return invalid_input("reason 'trace_limit' is lbfd's own");
+  if (is_limit(end.reason)) return invalid_input("reason '" + end.reason + "' is lbfd's own");
   auto entry = may_write(caller, key);
   if (!entry) return entry.error();
   (*entry)->heard(stream);
   if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
-  if (const auto state = (*entry)->trace->stream(stream);
-      state && state->end && state->end->reason == kReasonTraceLimit) {
+  if (const auto state = (*entry)->trace->stream(stream); state && state->end && is_limit(state->end->reason)) {
     return AppendResult{AppendOutcome::kDuplicate, end.last_sequence + 1};
   }
   auto result = watched(key, stream, (*entry)->trace->end_stream(stream, end));

@@ -32,11 +32,12 @@ TracePass::~TracePass() = default;
 Result<std::unique_ptr<TracePass>> TracePass::make(std::shared_ptr<const StepTrace> trace,
                                                    const std::vector<std::uint32_t>& node_of_rank,
                                                    std::vector<engine::Target> targets, ReplayMemory* memory,
-                                                   TraceProcedures procedures) {
+                                                   engine::EngineLimits limits, TraceProcedures procedures) {
   const std::size_t count = targets.size();
   auto predictor =
       engine::Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets), std::move(procedures.plan));
   if (!predictor) return predictor.error();
+  (*predictor)->set_limits(std::move(limits));
   if (procedures.observer != nullptr) (*predictor)->observe_timeline(*procedures.observer);
   return std::unique_ptr<TracePass>(new TracePass(std::move(trace), node_of_rank, std::move(predictor).value(), count,
                                                   memory, procedures.names, std::move(procedures.sampled)));
@@ -56,7 +57,7 @@ void TracePass::work(const std::vector<StreamState>& streams) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       if (!closed_[static_cast<std::size_t>(rank)]) predictor_->close(rank);
     }
-    predictor_->advance();
+    fail(predictor_->advance());
     done_ = true;
     return;
   }
@@ -69,8 +70,16 @@ void TracePass::work(const std::vector<StreamState>& streams) {
   memory_.set(replay_bytes(ranks_, targets_, predictor_->stats().events_in_flight));
 }
 
+// What is left of the trace would be read for nothing.
+void TracePass::fail(const Result<void>& replayed) {
+  if (replayed || !failure_.empty()) return;
+  failure_ = replayed.error().message;
+  was_stopped_ = replayed.error().code == ErrorCode::kUnavailable;
+  done_ = true;
+}
+
 std::vector<engine::Prediction> TracePass::predictions() {
-  predictor_->advance();
+  fail(predictor_->advance());
   return predictor_->predictions();
 }
 
@@ -82,7 +91,7 @@ void TracePass::take_events(Rank rank, std::span<const Event> events, StoredTrac
   // Procedures that were named since the pass began are not in its plan.
   if (planned_procedures_ > 0)
     events = sampled_.put_into(rank, translation_.translate(procedures_, planned_procedures_, rank, events));
-  if (const auto fed = predictor_->feed(rank, events); !fed) failure_ = fed.error().message;
+  fail(predictor_->feed(rank, events));
 }
 
 void TracePass::take_control(const protocol::ControlRecord& record) {
@@ -95,7 +104,8 @@ void TracePass::take_control(const protocol::ControlRecord& record) {
     predictor_->set_mpi(engine::mpi_setup(process->library, node_of_rank_));
   } else if (const auto* procedure = std::get_if<protocol::ProcedureRecord>(&record)) {
     // What is wrong with it the step says (StepProcedures).
-    if (planned_procedures_ > 0 && procedure->id) (void)procedures_.define(rank, *procedure->id, procedure->name);
+    if (planned_procedures_ > 0 && procedure->id && procedures_.find(procedure->name))
+      (void)procedures_.define(rank, *procedure->id, procedure->name);
   } else if (std::holds_alternative<protocol::ProcessEndRecord>(record) && !closed_[static_cast<std::size_t>(rank)]) {
     closed_[static_cast<std::size_t>(rank)] = true;
     predictor_->close(rank);

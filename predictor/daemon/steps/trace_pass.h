@@ -36,7 +36,7 @@ class TracePass {
   static Result<std::unique_ptr<TracePass>> make(std::shared_ptr<const StepTrace> trace,
                                                  const std::vector<std::uint32_t>& node_of_rank,
                                                  std::vector<engine::Target> targets, ReplayMemory* memory,
-                                                 TraceProcedures procedures = {});
+                                                 engine::EngineLimits limits, TraceProcedures procedures = {});
   ~TracePass();
   TracePass(const TracePass&) = delete;
   TracePass& operator=(const TracePass&) = delete;
@@ -47,10 +47,12 @@ class TracePass {
   void work(const std::vector<StreamState>& streams);
 
   bool is_done() const { return done_; }
-  // Not empty: it stopped there.
+  // Not empty: it stopped there, and is done.
   const std::string& failure() const { return failure_; }
+  bool was_stopped() const { return was_stopped_; }  // by EngineLimits::stop: who stopped it says why
   std::vector<engine::Prediction> predictions();
   const engine::Predictor& predictor() const { return *predictor_; }
+  Bytes memory_bytes() const { return reader_.memory_bytes() + predictor_->memory_bytes(); }
   void set_capture_cost(const engine::CaptureCost& cost) { predictor_->set_capture_cost(cost); }
   // Of the program as these targets see it (Predictor::diagnosis). REQUIRES: is_done().
   Result<void> diagnosis() const { return predictor_->diagnosis(); }
@@ -60,6 +62,7 @@ class TracePass {
             std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
             const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
   void take_control(const protocol::ControlRecord& record);
+  void fail(const Result<void>& replayed);
   void take_events(Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin);
 
   StoredTraceReader reader_;
@@ -71,6 +74,7 @@ class TracePass {
   bool any_event_ = false;
   bool library_seen_ = false;
   bool done_ = false;
+  bool was_stopped_ = false;
   std::string failure_;
   ProcedureTable procedures_;
   std::size_t planned_procedures_ = 0;

@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace lbf::engine {
+
+const ChannelTable::Channel ChannelTable::kNoSlots[kFirstSlots] = {};
 
 void ChannelTable::rebuild(Table& table) {
   std::size_t busy = 0;
   for (const Channel& channel : table.slots) {
     busy += channel.used && (channel.head != kNoMessage || channel.peeked != kNoMessage) ? 1 : 0;
   }
-  std::size_t size = table.slots.size();
+  std::size_t size = std::max(table.slots.size(), kFirstSlots);
   // At most a quarter full afterwards: the next rebuild is then at least a quarter of the slots away.
   while (busy * 4 > size) size *= 2;
-  const std::vector<Channel> old = std::move(table.slots);
-  table.slots.assign(size, Channel{});
+  const CountedVector<Channel> old = std::move(table.slots);
+  table.slots = CountedVector<Channel>(size, Channel{}, store_.account());
+  table.at = table.slots.data();
   table.mask = static_cast<std::uint32_t>(size - 1);
   table.shift = shift_of(size);
   table.used = busy;
@@ -42,9 +46,15 @@ ChannelTable::Channel& ChannelTable::add(Table& table, const ChannelKey& key) {
 
 void ChannelTable::push_front(Channel& channel, MessageIndex index) {
   store_.message(index).next = channel.head;
-  if (channel.head == kNoMessage) channel.tail = index;
+  (channel.head == kNoMessage ? channel.tail : store_.message(channel.head).previous) = index;
   channel.head = index;
-  channel.sender_ahead = true;
+}
+
+void ChannelTable::take_out(Channel& channel, MessageIndex index) {
+  const MessageIndex after = std::exchange(store_.message(index).next, kNoMessage);
+  const MessageIndex before = channel.head == index ? kNoMessage : store_.message(index).previous;
+  (before == kNoMessage ? channel.head : store_.message(before).next) = after;
+  (after == kNoMessage ? channel.tail : store_.message(after).previous) = before;
 }
 
 MessageIndex ChannelTable::peek(const ChannelKey& key, bool& paired) {
@@ -62,20 +72,22 @@ void ChannelTable::return_receive(const ChannelKey& key, MessageIndex index) {
     // A probe looked one place further than what the next receive gets now; what it saw comes after that.
     const MessageIndex seen = channel.peeked;
     channel.peeked = index;
-    if (store_.message(seen).sent) push_front(channel, seen);
+    if (store_.message(seen).sent) give_back(channel, seen);
     return;
   }
   if (store_.message(index).sent) {
-    push_front(channel, index);
+    give_back(channel, index);
     return;
   }
   // Not sent: it is the last of the receivers' list.
-  MessageIndex before = kNoMessage;
-  for (MessageIndex m = channel.head; m != index; m = store_.message(m).next) before = m;
-  const MessageIndex after = store_.message(index).next;
-  (before == kNoMessage ? channel.head : store_.message(before).next) = after;
-  if (channel.tail == index) channel.tail = before;
+  take_out(channel, index);
   store_.withdraw(index, 2);
+}
+
+void ChannelTable::give_back(Channel& channel, MessageIndex sent) {
+  store_.message(sent).receiver = kNobody;
+  push_front(channel, sent);
+  channel.sender_ahead = true;
 }
 
 MessageIndex ChannelTable::take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run,
@@ -85,9 +97,7 @@ MessageIndex ChannelTable::take_from_run(Channel& channel, const ChannelKey& key
     free_run(run);
     return index;
   }
-  store_.message(run).next = channel.head;
-  if (channel.head == kNoMessage) channel.tail = run;
-  channel.head = run;
+  push_front(channel, run);
   return index;
 }
 
@@ -103,9 +113,31 @@ MessageIndex ChannelTable::one_ended(const ChannelKey& key, ChannelEnd recorded,
   return index;
 }
 
-void ChannelTable::play_outstanding(const ChannelKey& key, ChannelEnd end, ProcessIndex ghost) {
-  Channel& channel = at(key);
-  while (channel.head != kNoMessage && missing_end(channel) == end) play(pop(channel), end, ghost);
+void ChannelTable::play_collectives(std::uint32_t comm, Rank src, Rank dst, const Numbers& numbers, ChannelEnd end,
+                                    ProcessIndex ghost) {
+  comm |= kCollectiveChannel;
+  Table& table = tables_[static_cast<std::size_t>(dst)];
+  const std::size_t count = numbers.end - numbers.first;
+  if (!store_.budget().spend(std::min(count, table.slots.size()) / kSlotsPerUnit)) return;
+  if (src != kAnyRank && count <= table.slots.size()) {
+    for (std::uint32_t number = numbers.first; number < numbers.end; ++number) {
+      Channel* const channel = find(table, {comm, src, dst, static_cast<std::int32_t>(number)});
+      if (channel != nullptr) play_outstanding(*channel, end, ghost);
+    }
+    return;
+  }
+  // More numbers than there are channels.
+  std::vector<Channel*> found;
+  for (Channel& channel : table.slots) {
+    const bool is_one = channel.used && channel.comm == comm && (src == kAnyRank || channel.src == src) &&
+                        static_cast<std::uint32_t>(channel.tag) - numbers.first < count;
+    if (is_one && channel.head != kNoMessage) found.push_back(&channel);
+  }
+  std::ranges::sort(found, [](const Channel* a, const Channel* b) {
+    return std::pair(a->src, static_cast<std::uint32_t>(a->tag)) <
+           std::pair(b->src, static_cast<std::uint32_t>(b->tag));
+  });
+  for (Channel* const channel : found) play_outstanding(*channel, end, ghost);
 }
 
 void ChannelTable::end_outstanding(Channel& channel, ChannelEnd end, ProcessIndex ghost) {
@@ -154,23 +186,10 @@ void ChannelTable::skip(const ChannelKey& key, ChannelEnd end, std::uint64_t cou
 }
 
 bool ChannelTable::cancel_send(const ChannelKey& key, MessageIndex index) {
-  Channel& channel = at(key);
-  if (!channel.sender_ahead) return false;
-  MessageIndex before = kNoMessage;
-  MessageIndex m = channel.head;
-  while (m != kNoMessage && m != index) {
-    before = m;
-    m = store_.message(m).next;
-  }
-  if (m == kNoMessage) return false;
-  const MessageIndex after = store_.message(m).next;
-  if (before == kNoMessage) {
-    channel.head = after;
-  } else {
-    store_.message(before).next = after;
-  }
-  if (channel.tail == index) channel.tail = before;
-  store_.message(index).next = kNoMessage;
+  const Message& message = store_.message(index);
+  const bool is_sent = message.pending > 0 && message.sent && message.src == key.src;
+  if (!is_sent || message.collective || message.internal || message.receiver != kNobody) return false;
+  take_out(at(key), index);
   store_.withdraw(index, 1);
   return true;
 }

@@ -46,7 +46,7 @@ class ChannelTable {
 
   // REQUIRES: both outlive the table.
   ChannelTable(OpStore& store, Ghosts& ghosts)
-      : store_(store), ghosts_(ghosts), tables_(static_cast<std::size_t>(store.ranks())) {}
+      : store_(store), ghosts_(ghosts), tables_(static_cast<std::size_t>(store.ranks()), Table(), store.account()) {}
 
   // The message of the channel's next send. `paired`: a receive was waiting for it.
   [[gnu::always_inline]] MessageIndex take_send(const ChannelKey& key, bool& paired) {
@@ -70,19 +70,25 @@ class ChannelTable {
       return index;
     }
     paired = channel.head != kNoMessage && channel.sender_ahead;
-    if (!paired) return append(channel, key, ChannelEnd::kReceives);
-    const MessageIndex index = pop(channel);
+    MessageIndex index = paired ? pop(channel) : append(channel, key, ChannelEnd::kReceives);
     if (store_.message(index).is_run) [[unlikely]] {
       paired = false;
-      return take_from_run(channel, key, index, ChannelEnd::kReceives);
+      index = take_from_run(channel, key, index, ChannelEnd::kReceives);
     }
+    store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
     return index;
   }
   // The channel's next `count` sends or receives were not recorded: `ghost` plays them for the messages
   // whose other end was, or will be.
   void skip(const ChannelKey& key, ChannelEnd end, std::uint64_t count, ProcessIndex ghost);
-  // Plays the sends or receives of the channel for what is outstanding, and nothing else.
-  void play_outstanding(const ChannelKey& key, ChannelEnd end, ProcessIndex ghost);
+  // Of the collectives with these numbers on `comm`: plays the sends or receives for what is outstanding from `src`
+  // (kAnyRank: from all) to `dst`, and nothing else.
+  struct Numbers {
+    std::uint32_t first;
+    std::uint32_t end;
+  };
+  void play_collectives(std::uint32_t comm, Rank src, Rank dst, const Numbers& numbers, ChannelEnd end,
+                        ProcessIndex ghost);
   // The channel's sends or receives from here on were neither recorded nor counted: `ghost` plays them for what is
   // outstanding. To be called again whenever there is more.
   void end_outstanding(const ChannelKey& key, ChannelEnd end, ProcessIndex ghost) {
@@ -93,6 +99,7 @@ class ChannelTable {
   template <typename GhostOf>
   void end_all_outstanding(GhostOf ghost_of) {
     for (std::size_t dst = 0; dst < tables_.size(); ++dst) {
+      if (!store_.budget().spend(1 + tables_[dst].slots.size() / kSlotsPerUnit)) return;
       for (Channel& channel : tables_[dst].slots) {
         if (!channel.used) continue;
         if (channel.peeked != kNoMessage) [[unlikely]] {
@@ -114,14 +121,14 @@ class ChannelTable {
   // The channel will be asked for soon.
   void prefetch(const ChannelKey& key) const {
     const Table& table = tables_[static_cast<std::size_t>(key.dst)];
-    __builtin_prefetch(&table.slots[home(table, key.comm, key.src, key.tag)], 1);
+    __builtin_prefetch(&table.at[home(table, key.comm, key.src, key.tag)], 1);
   }
   // The message that the next take_receive will give.
   MessageIndex peek(const ChannelKey& key, bool& paired);
   // The newest receive of the channel gives its message back. REQUIRES: `message` is the last that
   // take_receive gave for this channel.
   void return_receive(const ChannelKey& key, MessageIndex message);
-  // Takes a sent message out again, if no receive took it. False: one did.
+  // Takes a sent message out again, if no receive took it. False: one did. REQUIRES: the slot still has the message.
   bool cancel_send(const ChannelKey& key, MessageIndex message);
   // Messages that one side waits for or has sent.
   template <typename Visit>
@@ -140,12 +147,15 @@ class ChannelTable {
   // Channels into one rank. A table of their own: what a rank posts then lies close together, however many
   // ranks there are.
   struct Table {
-    std::vector<Channel> slots = std::vector<Channel>(kFirstSlots);  // a power of two
-    std::uint32_t mask = kFirstSlots - 1;                            // slots - 1
+    CountedVector<Channel> slots;          // a power of two; none: nothing came here yet
+    const Channel* at = kNoSlots;          // of the slots
+    std::uint32_t mask = kFirstSlots - 1;  // slots - 1
     std::uint32_t shift = shift_of(kFirstSlots);
     std::size_t used = 0;
   };
   static constexpr std::size_t kFirstSlots = 16;
+  static constexpr std::size_t kSlotsPerUnit = 16;  // that are walked over
+  static const Channel kNoSlots[kFirstSlots];       // unused
   // Neighbouring sources lie side by side, so many.
   static constexpr unsigned kGroupBits = 2;
   static constexpr std::uint32_t shift_of(std::size_t slots) {
@@ -155,12 +165,18 @@ class ChannelTable {
   // REQUIRES: key.dst is a rank of the store.
   [[gnu::always_inline]] Channel& at(const ChannelKey& key) {
     Table& table = tables_[static_cast<std::size_t>(key.dst)];
-    Channel* const slots = table.slots.data();
+    Channel* const there = find(table, key);
+    return there != nullptr ? *there : add(table, key);
+  }
+  // nullptr: nothing is outstanding on the channel.
+  [[gnu::always_inline]] static Channel* find(const Table& table, const ChannelKey& key) {
+    const Channel* const slots = table.at;
     for (std::size_t i = home(table, key.comm, key.src, key.tag); slots[i].used; i = (i + 1) & table.mask) {
-      Channel& channel = slots[i];
-      if (channel.src == key.src && channel.tag == key.tag && channel.comm == key.comm) return channel;
+      const Channel& channel = slots[i];
+      if (channel.src == key.src && channel.tag == key.tag && channel.comm == key.comm)
+        return const_cast<Channel*>(&channel);
     }
-    return add(table, key);
+    return nullptr;
   }
   Channel& add(Table& table, const ChannelKey& key);
   // Groups of sources are spread by the golden ratio: a run of them then meets hardly any collision.
@@ -171,7 +187,7 @@ class ChannelTable {
     const std::uint64_t spread = group * 0x9e3779b97f4a7c15 >> table.shift;
     return static_cast<std::size_t>(spread << kGroupBits) | (source & ((1U << kGroupBits) - 1));
   }
-  static void rebuild(Table& table);
+  void rebuild(Table& table);
   [[gnu::always_inline]] MessageIndex append(Channel& channel, const ChannelKey& key, ChannelEnd end) {
     const MessageIndex index = store_.new_message();
     Message& message = store_.message(index);
@@ -183,6 +199,7 @@ class ChannelTable {
     if (channel.head == kNoMessage) {
       channel.head = index;
     } else {
+      message.previous = channel.tail;
       store_.message(channel.tail).next = index;
     }
     channel.tail = index;
@@ -210,14 +227,21 @@ class ChannelTable {
   static ChannelEnd missing_end(const Channel& channel) {
     return channel.sender_ahead ? ChannelEnd::kReceives : ChannelEnd::kSends;
   }
+  void play_outstanding(Channel& channel, ChannelEnd end, ProcessIndex ghost) {
+    while (channel.head != kNoMessage && missing_end(channel) == end) play(pop(channel), end, ghost);
+  }
   void free_run(MessageIndex run);
   void end_outstanding(Channel& channel, ChannelEnd end, ProcessIndex ghost);
-  // REQUIRES: the message was sent, and so were all others of the channel's list.
+  // REQUIRES: all others of the list are of the same end.
   void push_front(Channel& channel, MessageIndex message);
+  // The channel has a sent message again that no receive took.
+  void give_back(Channel& channel, MessageIndex sent);
+  // REQUIRES: it is in the channel's list.
+  void take_out(Channel& channel, MessageIndex message);
 
   OpStore& store_;
   Ghosts& ghosts_;
-  std::vector<Table> tables_;  // by destination
+  CountedVector<Table> tables_;  // by destination
 };
 
 }  // namespace lbf::engine

@@ -14,6 +14,7 @@
 #include "event/mpi_function_table.h"
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/node_layout.h"
+#include "predictor/engine/match/work_budget.h"
 
 namespace lbf::engine {
 
@@ -55,6 +56,8 @@ struct CollectiveCall {
   // Where the communicator's ranks are, for libraries that go by it. Nothing: not known, every rank counts as
   // alone on its node. REQUIRES: as many ranks as `size`; not read on intercommunicators.
   const NodeLayout* layout = nullptr;
+  // Large vectors are cut into many pieces; a budget that is over ends the steps early. nullptr: no bound.
+  WorkBudget* budget = nullptr;
 };
 
 // Appends the steps of `call` for this rank to `out` (which is not cleared). All ranks of a communicator that

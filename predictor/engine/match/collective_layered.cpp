@@ -75,21 +75,21 @@ class Layers {
       case CollectiveOp::kBcast:
         // The next segment goes between the nodes while this one spreads on them.
         up(leader, CollectiveOp::kBcast, root_node, segment(0));
-        for (Bytes i = 0; i < segments(); ++i) {
+        for (Bytes i = 0; i < segments() && goes_on(); ++i) {
           if (i + 1 < segments()) up(leader, CollectiveOp::kBcast, root_node, segment(i + 1), true);
           low(CollectiveOp::kBcast, leader, segment(i));
         }
         return;
       case CollectiveOp::kReduce:
         low(CollectiveOp::kReduce, leader, segment(0));
-        for (Bytes i = 0; i < segments(); ++i) {
+        for (Bytes i = 0; i < segments() && goes_on(); ++i) {
           up(leader, CollectiveOp::kReduce, root_node, segment(i), true);
           if (i + 1 < segments()) low(CollectiveOp::kReduce, leader, segment(i + 1));
         }
         return;
       case CollectiveOp::kAllreduce:
         // Four stages, each a segment behind the one before it.
-        for (Bytes i = 0; i < segments() + 3; ++i) {
+        for (Bytes i = 0; i < segments() + 3 && goes_on(); ++i) {
           if (has_segment(i, 2)) up(0, CollectiveOp::kBcast, 0, segment(i - 2), true);
           if (has_segment(i, 1)) up(0, CollectiveOp::kReduce, 0, segment(i - 1), true);
           if (has_segment(i, 0)) low(CollectiveOp::kReduce, 0, segment(i));
@@ -164,6 +164,12 @@ class Layers {
   Bytes segment_bytes() const { return length_of_pieces(call_.bytes, kHanSegmentBytes); }
   Bytes segments() const { return std::max<Bytes>((call_.bytes + segment_bytes() - 1) / segment_bytes(), 1); }
   Bytes segment(Bytes index) const { return std::min(segment_bytes(), call_.bytes - index * segment_bytes()); }
+  // Each segment is whole collectives, whose steps are what the budget counts.
+  bool goes_on() {
+    const std::size_t more = out_.size() - counted_;
+    counted_ = out_.size();
+    return call_.budget == nullptr || call_.budget->spend(more);
+  }
   // Whether a stage that is `behind` segments behind has one in round `i`.
   bool has_segment(Bytes i, Bytes behind) const { return i >= behind && i - behind < segments(); }
 
@@ -206,6 +212,7 @@ class Layers {
   const CollectiveCall& call_;
   const NodeLayout& layout_;
   std::vector<CollectiveStep>& out_;
+  std::size_t counted_ = 0;
 };
 
 }  // namespace

@@ -4,13 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <utility>
+
+#include "predictor/engine/match/memory_account.h"
 
 namespace lbf::engine {
 
 class FlatMap {
  public:
   static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
+  explicit FlatMap(MemoryAccount* account = nullptr) : slots_(account) {}
   // nullptr when `key` is not there; valid until the next insert or erase.
   std::uint32_t* find(std::uint32_t key) {
     if (slots_.empty()) return nullptr;
@@ -70,14 +73,14 @@ class FlatMap {
     slots_[i] = {key, value};
   }
   void grow() {
-    std::vector<Slot> old = std::move(slots_);
+    CountedVector<Slot> old = std::move(slots_);
     slots_.assign(old.empty() ? 8 : old.size() * 2, Slot{});
     for (const Slot& slot : old) {
       if (slot.value != kNothing) place(slot.key, slot.value);
     }
   }
 
-  std::vector<Slot> slots_;
+  CountedVector<Slot> slots_;
   std::size_t size_ = 0;
 };
 

@@ -8,8 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
-#include <vector>
 
 #include "predictor/engine/match/op_store.h"
 
@@ -18,11 +16,11 @@ namespace lbf::engine {
 class Ghosts {
  public:
   // REQUIRES: `store` outlives this.
-  explicit Ghosts(OpStore& store) : store_(store) {}
+  explicit Ghosts(OpStore& store) : store_(store), holds_(store.account()), idle_(store.account()) {}
 
   // A ghost of `rank` that is there as soon as the rank has come this far. Held once.
   ProcessIndex call(Rank rank) {
-    std::vector<ProcessIndex>& idle = idle_[rank];
+    CountedVector<ProcessIndex>& idle = idle_.try_emplace(rank, store_.account()).first->second;
     ProcessIndex ghost = 0;
     if (idle.empty()) {
       ghost = store_.add_ghost(rank);
@@ -43,7 +41,7 @@ class Ghosts {
     const auto held = holds_.find(ghost);
     if (--held->second > 0) return;
     holds_.erase(held);
-    idle_[store_.rank_of(ghost)].push_back(ghost);
+    idle_.find(store_.rank_of(ghost))->second.push_back(ghost);
   }
 
   // The ghost sends the message, which has its receive or gets it.
@@ -65,8 +63,8 @@ class Ghosts {
 
  private:
   OpStore& store_;
-  std::unordered_map<ProcessIndex, std::uint64_t> holds_;
-  std::unordered_map<Rank, std::vector<ProcessIndex>> idle_;
+  CountedMap<ProcessIndex, std::uint64_t> holds_;
+  CountedMap<Rank, CountedVector<ProcessIndex>> idle_;
 };
 
 }  // namespace lbf::engine

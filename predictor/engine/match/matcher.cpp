@@ -63,7 +63,25 @@ Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
       ghosts_(store),
       channels_(store, ghosts_),
       one_sided_(ranks, store, options.eager_up_to),
-      ranks_(static_cast<std::size_t>(ranks)) {}
+      ranks_(store.account()),
+      communicators_(store.account()),
+      free_records_(store.account()),
+      skipped_collectives_(store.account()) {
+  ranks_.reserve(static_cast<std::size_t>(ranks));
+  for (Rank rank = 0; rank < ranks; ++rank) ranks_.emplace_back(store.account());
+}
+
+Bytes Matcher::memory_bytes() const {
+  const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
+  const Bytes scratch = of(steps_) + of(step_ops_) + of(values_) + of(mpi_.node_of_rank);
+  const Bytes layout = world_layout_ ? world_layout_->memory_bytes() : 0;
+  // A number and its index in a tree node.
+  const Bytes windows =
+      of(windows_) +
+      window_of_number_.size() * (sizeof(std::map<std::uint64_t, std::uint32_t>::value_type) + 4 * sizeof(void*));
+  const Bytes procedures = procedures_ ? procedures_->memory_bytes() : 0;
+  return records_.size() * sizeof(Record) + scratch + layout + windows + procedures;
+}
 
 void Matcher::set_mpi(MpiSetup setup) {
   mpi_ = std::move(setup);
@@ -123,7 +141,6 @@ void Matcher::emit_plain(Rank rank, const Event& event) {
 [[gnu::always_inline]] inline MessageIndex Matcher::take_place_now(const ChannelKey& key) {
   bool paired = false;
   const MessageIndex index = channels_.take_receive(key, paired);
-  store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
   stats_.messages += paired ? 1 : 0;
   if (any_ended_ && !paired) [[unlikely]]
     play_after_end(key.src, key, ChannelEnd::kSends);
@@ -177,7 +194,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     forget(rank, std::exchange(state.blocking_receive, {}));
   }
   ActiveRequest receive{event.request, kNoMessage, RequestKind::kReceive, state.postings};
-  if (wildcard || !state.unplaced.empty()) [[unlikely]] {
+  if (wildcard || state.any_unplaced()) [[unlikely]] {
     receive = post_held(rank, event, wildcard);
   } else {
     receive.value = take_place_now({event.comm, event.peer, rank, event.tag});
@@ -243,7 +260,6 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   if (!has_peer(event)) return no_such_peer(rank, event);
   bool paired = false;
   const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
-  store_.message(message).receiver = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
   if (any_ended_ && !paired) [[unlikely]]
     play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, ChannelEnd::kSends);
@@ -263,6 +279,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
 }
 
 [[gnu::always_inline]] inline Result<void> Matcher::feed_wait(Rank rank, RankState& state, const Event& event) {
+  if (!store_.budget().spend(event.values.size())) return store_.budget().status();
   Seconds work_s = event.process_s;
   if (event.values.empty()) {
     if ((event.flags & kFlagHasRequest) == 0) return contradiction(rank, event, "a wait without a request");
@@ -308,6 +325,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   if (rank < 0 || rank >= store_.ranks()) {
     return invalid_input("event of rank " + number(rank) + ": the world has " + number(store_.ranks()) + " ranks");
   }
+  if (!store_.budget().spend(events.size())) return store_.budget().status();
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (store_.message_slots() > kPrefetchFrom) {
     for (const Event& event : events) {
@@ -337,7 +355,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   }
   if (!are_durations(event)) [[unlikely]]
     return fail(rank, "a time is negative or too long");
-  if (!state.unplaced.empty() && state.events - state.held_since > kMaxHeldEvents) {
+  if (state.any_unplaced() && state.events - state.held_since > kMaxHeldEvents) {
     release_posts(rank);
     state.held_since = state.events;
   }

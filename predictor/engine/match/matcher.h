@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,7 @@
 #include "predictor/engine/match/blocks.h"
 #include "predictor/engine/match/channel_table.h"
 #include "predictor/engine/match/collective.h"
+#include "predictor/engine/match/communicator.h"
 #include "predictor/engine/match/flat_map.h"
 #include "predictor/engine/match/ghosts.h"
 #include "predictor/engine/match/match_stats.h"
@@ -30,6 +32,7 @@
 #include "predictor/engine/match/op_store.h"
 #include "predictor/engine/match/procedure_shift.h"
 #include "predictor/engine/match/request_table.h"
+#include "predictor/engine/match/unplaced_receives.h"
 
 namespace lbf::engine {
 
@@ -79,6 +82,8 @@ class Matcher {
   const std::vector<std::uint64_t>& windows() const { return windows_; }
   // Why predictions from these events are partial; empty: they are not.
   const std::string& why_partial() const { return why_partial_; }
+  // What it holds besides what is on the store's account.
+  Bytes memory_bytes() const;
   std::uint64_t events_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].events; }
   bool exited(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].exited; }
   bool closed(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
@@ -94,8 +99,8 @@ class Matcher {
     std::int32_t tag = kAnyTag;
     MessageIndex message = kNoMessage;  // receive: its place, once it has one; collective: the join
     ProcessIndex actor = 0;
-    Op* post = nullptr;        // receive: its kPost, held until it has a place
-    std::uint32_t posted = 0;  // posting order in the rank
+    Op* post = nullptr;          // receive: its kPost, held until it has a place
+    std::uint32_t unplaced = 0;  // ... its entry there
     OneSided::Ticket one_sided;
   };
   struct RankState {
@@ -116,21 +121,17 @@ class Matcher {
     std::uint32_t block = 0;                           // of its window
     ActiveRequest blocking_receive;                    // the startRecv without request, or of kind kNone
     RequestTable requests;
-    std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order
-    std::uint64_t held_since = 0;         // event of the first held kPost
-    FlatMap collectives;                  // communicator -> collectives so far
-    std::vector<ProcessIndex> idle_actors;
+    std::unique_ptr<UnplacedReceives> unplaced;  // records of receives without a place; nullptr: there never was one
+    std::uint64_t held_since = 0;                // event of the first held kPost
+    FlatMap collectives;                         // communicator -> collectives so far
+    CountedVector<ProcessIndex> idle_actors;
     FlatMap peers;                         // ranks that it sent to or received from (values: 0)
     std::array<Rank, kRecentPeers> met{};  // some of them, by their last bits
-    RankState() { met.fill(kAnyRank); }
-  };
-  struct CommunicatorGroups {
-    bool known = false;
-    std::uint32_t frees = 0;
-    std::vector<Rank> group;           // intracommunicator: all members
-    std::vector<Rank> remote_group;    // intercommunicator: the group that does not hold group[0]
-    FlatMap index;                     // world rank -> place in its group
-    std::optional<NodeLayout> layout;  // intracommunicator, where the nodes are known
+    explicit RankState(MemoryAccount* account)
+        : requests(account), collectives(account), idle_actors(account), peers(account) {
+      met.fill(kAnyRank);
+    }
+    bool any_unplaced() const { return unplaced != nullptr && !unplaced->empty(); }
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr std::uint32_t kMaxCommunicators = 1U << 24;
@@ -175,7 +176,6 @@ class Matcher {
 
   // A receive whose match is not known yet, or that may have to wait behind such a one.
   ActiveRequest post_held(Rank rank, const Event& event, bool wildcard);
-  bool must_wait_for_place(const RankState& state, const Record& receive) const;
   // The receive has its place now, or (kNoMessage) its kPost is to be held no longer.
   void place(Rank rank, std::uint32_t record, MessageIndex message);
   void remove_unplaced(Rank rank, std::uint32_t record);
@@ -228,7 +228,7 @@ class Matcher {
   void play_all_after_end();
   // The rank's block ends here.
   void end_block(Rank rank, RankState& state);
-  void skip_collectives(Rank rank, const Event& event, ProcessIndex ghost);
+  Result<void> skip_collectives(Rank rank, const Event& event, ProcessIndex ghost);
   // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
   // `call_s` of the window that is open, in none of its blocks.
@@ -239,10 +239,15 @@ class Matcher {
   Result<void> feed_comm_free(Rank rank, const Event& event);
   Result<void> feed_cancel(Rank rank, const Event& event);
   Result<void> feed_request_free(Rank rank, const Event& event);
+  // The layout of the world or of a communicator, if nodes are known.
+  const NodeLayout* layout_of(Communicator* comm);
+  // Ranks of the world become ranks of the communicator (nullptr: the world); into values_.
+  Result<void> translate_neighbours(Rank rank, const Event& event, const Communicator* comm);
   Result<void> expand(Rank rank, const Event& event, bool nonblocking);
   // The ops of steps_: before the first one `work_s`, with the last one `call_s` and `last_flags`.
   void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
                   Seconds call_s, std::uint8_t last_flags);
+  void append_local_work(CollectiveStep::Kind kind, Bytes bytes);
   MessageIndex step_message(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number,
                             const CollectiveStep& step);
 
@@ -258,10 +263,10 @@ class Matcher {
   std::optional<ProcedureShift> procedures_;
   std::uint16_t function_ = 0;  // of the event in hand, where there is a plan
   Rank closed_ranks_ = 0;
-  std::vector<RankState> ranks_;
-  std::vector<CommunicatorGroups> communicators_;
+  CountedVector<RankState> ranks_;
+  CountedMap<std::uint32_t, Communicator> communicators_;
   PagedArray<Record> records_;
-  std::vector<std::uint32_t> free_records_;
+  CountedVector<std::uint32_t> free_records_;
   MatchStats stats_;
   std::string why_partial_;
   std::vector<std::uint64_t> windows_;  // the number of each capture window; 0 is what came before the first
@@ -272,14 +277,14 @@ class Matcher {
     std::uint32_t end = 0;
     ProcessIndex ghost = 0;
   };
-  std::unordered_map<std::uint64_t, std::vector<SkippedCollectives>> skipped_collectives_;
+  CountedMap<std::uint64_t, CountedVector<SkippedCollectives>> skipped_collectives_;
   bool any_ended_ = false;     // some rank's capture ended for good
   bool ends_to_play_ = false;  // play_all_after_end() is due
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
   std::vector<Op> step_ops_;
-  std::vector<Rank> peers_;        // world rank of each peer of the collective
-  std::vector<Rank> local_peers_;  // ... and of my own group's members, on an intercommunicator
+  const RankGroup* peers_ = nullptr;        // of the collective in hand; nullptr: the world
+  const RankGroup* local_peers_ = nullptr;  // ... and my own group, on an intercommunicator
   std::vector<std::uint64_t> values_;
 };
 

@@ -13,54 +13,75 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
   if (event.values.size() < 3 || event.values[1] >= event.values.size() - 2) {
     return fail(rank, "communicator " + std::to_string(event.comm) + " is defined without members");
   }
-  if (communicators_.size() <= event.comm) communicators_.resize(event.comm + std::size_t{1});
-  CommunicatorGroups& comm = communicators_[event.comm];
-  if (!comm.known) {
+  if (!store_.budget().spend(event.values.size())) return store_.budget().status();
+  auto comm = communicators_.find(event.comm);
+  if (comm == communicators_.end()) {
     const std::span<const std::uint64_t> members = event.values.subspan(2);
+    const auto refuse = [&](std::uint64_t member, const std::string& why) {
+      return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) + why);
+    };
+    for (const std::uint64_t member : members) {
+      if (member >= static_cast<std::uint64_t>(store_.ranks()))
+        return refuse(member, ", the world has " + std::to_string(store_.ranks()));
+    }
+    const Rank twice = RankList(members).double_member();
+    if (twice != kAnyRank) return refuse(static_cast<std::uint64_t>(twice), " twice");
     const std::size_t local = event.values[1] != 0 ? static_cast<std::size_t>(event.values[1]) : members.size();
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const std::uint64_t member = members[i];
-      if (member >= static_cast<std::uint64_t>(store_.ranks())) {
-        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) +
-                              ", the world has " + std::to_string(store_.ranks()));
-      }
-      if (comm.index.find(static_cast<std::uint32_t>(member)) != nullptr) {
-        return fail(rank,
-                    "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) + " twice");
-      }
-      std::vector<Rank>& group = i < local ? comm.group : comm.remote_group;
-      comm.index.insert(static_cast<std::uint32_t>(member), static_cast<std::uint32_t>(group.size()));
-      group.push_back(static_cast<Rank>(member));
-    }
-    comm.known = true;
-    if (!mpi_.node_of_rank.empty() && comm.remote_group.empty()) {
-      std::vector<std::uint32_t> node_of_member;
-      for (const Rank member : comm.group) {
-        node_of_member.push_back(mpi_.node_of_rank[static_cast<std::size_t>(member)]);
-      }
-      comm.layout.emplace(node_of_member);
-    }
+    Communicator created;
+    created.group = RankGroup(members.first(local));
+    created.remote_group = RankGroup(members.subspan(local));
+    store_.account()->bytes += created.memory_bytes();
+    comm = communicators_.emplace(event.comm, std::move(created)).first;
   }
-  if (comm.index.find(static_cast<std::uint32_t>(rank)) == nullptr) {
-    return fail(rank, "is no member of communicator " + std::to_string(event.comm));
-  }
+  if (!comm->second.place_of(rank)) return fail(rank, "is no member of communicator " + std::to_string(event.comm));
   emit_plain(rank, event);
   return {};
 }
 
 Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
-  if (event.comm > 0 && event.comm < communicators_.size()) {
-    CommunicatorGroups& comm = communicators_[event.comm];
-    // Indices are never used again (event.h): the last member to free it takes the members along.
-    if (comm.known && ++comm.frees == comm.index.size()) {
-      comm.group = {};
-      comm.remote_group = {};
-      comm.index = {};
-      comm.layout.reset();
-      comm.known = false;
-    }
+  // Indices are never used again (event.h): the last member to free it takes the members along.
+  const auto found = communicators_.find(event.comm);
+  if (found != communicators_.end() && ++found->second.frees == found->second.size()) {
+    store_.account()->bytes -= found->second.memory_bytes();
+    communicators_.erase(found);
   }
   emit_plain(rank, event);
+  return {};
+}
+
+const NodeLayout* Matcher::layout_of(Communicator* comm) {
+  if (comm == nullptr) return world_layout_ ? &*world_layout_ : nullptr;
+  if (mpi_.node_of_rank.empty()) return nullptr;
+  if (!comm->layout) {
+    std::vector<std::uint32_t> node_of_member(comm->group.size());
+    for (std::size_t place = 0; place < node_of_member.size(); ++place) {
+      node_of_member[place] = mpi_.node_of_rank[static_cast<std::size_t>(comm->group[place])];
+    }
+    comm->layout.emplace(node_of_member);
+    store_.account()->bytes += comm->layout->memory_bytes();
+  }
+  return &*comm->layout;
+}
+
+Result<void> Matcher::translate_neighbours(Rank rank, const Event& event, const Communicator* comm) {
+  // n, n destinations, n byte counts, m, m sources, m byte counts.
+  values_.assign(event.values.begin(), event.values.end());
+  std::size_t at = 0;
+  for (int half = 0; half < 2; ++half) {
+    const std::size_t left = values_.size() - at;
+    if (left < 1 || values_[at] > (left - 1) / 2) return fail(rank, "a neighbour collective with too few values");
+    const std::size_t count = static_cast<std::size_t>(values_[at]);
+    for (std::size_t i = at + 1; i <= at + count; ++i) {
+      if (values_[i] >= static_cast<std::uint64_t>(store_.ranks())) {
+        return fail(rank, "neighbour " + std::to_string(values_[i]) + " does not exist");
+      }
+      if (comm == nullptr) continue;
+      const std::optional<std::uint32_t> place = comm->place_of(static_cast<Rank>(values_[i]));
+      if (!place) return fail(rank, "neighbour " + std::to_string(values_[i]) + " is not in the communicator");
+      values_[i] = *place;
+    }
+    at += 1 + 2 * count;
+  }
   return {};
 }
 
@@ -69,74 +90,59 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   call.op = collective_op(event);
   call.nonblocking = nonblocking && (event.flags & kFlagBlockingCall) == 0;
   call.bytes = event.bytes;
-  call.root = event.root;
+  // Elsewhere it says nothing, and nobody checks it.
+  call.root = is_rooted(call.op) ? event.root : 0;
   call.values = event.values;
   call.in_place = (event.flags & kFlagInPlace) != 0;
   // Also where no target knows their cost: they part exchanges (emit_steps), and no target's prediction shall
   // depend on which others there are.
   call.local_work = call.op != CollectiveOp::kCommCreate;
   call.library = mpi_.rules.library;
-  peers_.clear();
-  local_peers_.clear();
-  const CommunicatorGroups* comm = nullptr;
+  call.budget = &store_.budget();
+  peers_ = nullptr;
+  local_peers_ = nullptr;
+  Communicator* comm = nullptr;
   if (event.comm == 0) {
     call.rank = static_cast<std::uint32_t>(rank);
     call.size = static_cast<std::uint32_t>(store_.ranks());
-    if (world_layout_) call.layout = &*world_layout_;
+    call.layout = layout_of(nullptr);
   } else {
-    if (event.comm >= communicators_.size() || !communicators_[event.comm].known) {
+    const auto found = communicators_.find(event.comm);
+    if (found == communicators_.end()) {
       return fail(rank, "communicator " + std::to_string(event.comm) + " is not defined");
     }
-    comm = &communicators_[event.comm];
-    const std::uint32_t* mine = comm->index.find(static_cast<std::uint32_t>(rank));
-    if (mine == nullptr) return fail(rank, "is no member of communicator " + std::to_string(event.comm));
-    call.rank = *mine;
-    const bool first_group = *mine < comm->group.size() && comm->group[*mine] == rank;
-    const std::vector<Rank>& local = first_group ? comm->group : comm->remote_group;
-    const std::vector<Rank>& remote = first_group ? comm->remote_group : comm->group;
+    comm = &found->second;
+    const std::optional<std::uint32_t> in_group = comm->group.place_of(rank);
+    const std::optional<std::uint32_t> place = in_group ? in_group : comm->remote_group.place_of(rank);
+    if (!place) return fail(rank, "is no member of communicator " + std::to_string(event.comm));
+    call.rank = *place;
+    const RankGroup& local = in_group ? comm->group : comm->remote_group;
+    const RankGroup& remote = in_group ? comm->remote_group : comm->group;
     call.size = static_cast<std::uint32_t>(local.size());
     if (!comm->remote_group.empty()) {
       call.remote_size = static_cast<std::uint32_t>(remote.size());
       call.low_group = local.front() < remote.front();
       if (call.root == kAnyRank) call.root = kRootIsElsewhere;
-      peers_ = remote;
-      local_peers_ = local;
+      peers_ = &remote;
+      local_peers_ = &local;
     } else {
-      peers_ = local;
-      if (comm->layout) call.layout = &*comm->layout;
+      peers_ = &local;
+      call.layout = layout_of(comm);
     }
   }
   if (call.op == CollectiveOp::kCommCreate) call.creation = comm_creation(event.function);
   if (is_neighbour(call.op)) {
-    // n, n destinations, n byte counts, m, m sources, m byte counts: world ranks become ranks of the
-    // communicator.
-    values_.assign(event.values.begin(), event.values.end());
-    std::size_t at = 0;
-    for (int half = 0; half < 2; ++half) {
-      const std::size_t left = values_.size() - at;
-      if (left < 1 || values_[at] > (left - 1) / 2) return fail(rank, "a neighbour collective with too few values");
-      const std::size_t count = static_cast<std::size_t>(values_[at]);
-      for (std::size_t i = at + 1; i <= at + count; ++i) {
-        if (values_[i] >= static_cast<std::uint64_t>(store_.ranks())) {
-          return fail(rank, "neighbour " + std::to_string(values_[i]) + " does not exist");
-        }
-        if (comm == nullptr) continue;
-        const std::uint32_t* index = comm->index.find(static_cast<std::uint32_t>(values_[i]));
-        if (index == nullptr)
-          return fail(rank, "neighbour " + std::to_string(values_[i]) + " is not in the communicator");
-        values_[i] = *index;
-      }
-      at += 1 + 2 * count;
-    }
+    if (Result<void> ok = translate_neighbours(rank, event, comm); !ok) return ok;
     call.values = values_;
   }
   steps_.clear();
   Result<CollectiveSteps> steps = expand_collective(call, steps_);
   if (!steps) return fail(rank, steps.error().message);
-  const std::size_t peers = comm == nullptr ? static_cast<std::size_t>(store_.ranks()) : peers_.size();
+  const std::size_t peers = peers_ == nullptr ? static_cast<std::size_t>(store_.ranks()) : peers_->size();
+  const std::size_t local_peers = local_peers_ == nullptr ? 0 : local_peers_->size();
   for (const CollectiveStep& step : steps_) {
     const bool is_message = step.kind == CollectiveStep::Kind::kSend || step.kind == CollectiveStep::Kind::kRecv;
-    if (is_message && step.peer >= (step.local_group ? local_peers_.size() : peers))
+    if (is_message && step.peer >= (step.local_group ? local_peers : peers))
       return fail(rank, "a collective with a peer outside its communicator");
   }
   ++stats_.collectives;
@@ -146,8 +152,8 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
 
 MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
                                    const CollectiveStep& step) {
-  const std::vector<Rank>& group = step.local_group ? local_peers_ : peers_;
-  const Rank peer = event.comm == 0 ? static_cast<Rank>(step.peer) : group[step.peer];
+  const RankGroup* const group = step.local_group ? local_peers_ : peers_;
+  const Rank peer = group == nullptr ? static_cast<Rank>(step.peer) : (*group)[step.peer];
   const bool is_send = step.kind == CollectiveStep::Kind::kSend;
   const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
                        static_cast<std::int32_t>(collective_number)};
@@ -175,17 +181,15 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
 // is an op without a message.
 void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
                          Seconds work_s, Seconds call_s, std::uint8_t last_flags) {
+  WorkBudget& budget = store_.budget();
   const auto message_of = [&](const CollectiveStep& step) {
     return step_message(rank, process, event, collective_number, step);
   };
   step_ops_.clear();
-  for (std::size_t first = 0; first < steps_.size();) {
+  for (std::size_t first = 0; first < steps_.size() && budget.spend(1);) {
     const CollectiveStep::Kind kind = steps_[first].kind;
     if (kind == CollectiveStep::Kind::kCopy || kind == CollectiveStep::Kind::kReduce) {
-      const OpKind work = kind == CollectiveStep::Kind::kCopy ? OpKind::kCopy : OpKind::kReduce;
-      for (Bytes left = local_work_ ? steps_[first].bytes : 0; left > 0; left -= std::min(left, kMostLocalBytes)) {
-        step_ops_.push_back(Op::local_work(work, std::min(left, kMostLocalBytes)));
-      }
+      if (local_work_) append_local_work(kind, steps_[first].bytes);
       ++first;
       continue;
     }
@@ -199,25 +203,26 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     const bool is_exchange = is_large && receives > first && end > receives;
     const std::size_t posts = step_ops_.size();
     if (is_exchange) {
-      for (std::size_t i = receives; i < end; ++i) {
+      for (std::size_t i = receives; i < end && budget.spend(1); ++i) {
         step_ops_.push_back(Op::on_message(OpKind::kPost, message_of(steps_[i])));
       }
     }
     const std::size_t sends = step_ops_.size();
-    for (std::size_t i = first; i < receives; ++i) {
+    for (std::size_t i = first; i < receives && budget.spend(1); ++i) {
       step_ops_.push_back(Op::on_message(OpKind::kSend, message_of(steps_[i]), 0, 0,
                                          static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0)));
       if (is_exchange) store_.expect(step_ops_.back().message());
     }
-    for (std::size_t i = receives; i < end; ++i) {
+    for (std::size_t i = receives; i < end && budget.spend(1); ++i) {
       step_ops_.push_back(Op::on_message(
           OpKind::kRecv, is_exchange ? step_ops_[posts + i - receives].message() : message_of(steps_[i])));
     }
-    for (std::size_t i = first; is_exchange && i < receives; ++i) {
+    for (std::size_t i = first; is_exchange && i < receives && budget.spend(1); ++i) {
       step_ops_.push_back(Op::on_message(OpKind::kWaitSend, step_ops_[sends + i - first].message()));
     }
     first = end;
   }
+  if (budget.is_over()) return;
   if (step_ops_.empty()) {
     if ((last_flags & kOpEndsEvent) != 0) emit_plain(rank, event);
     return;
@@ -226,13 +231,28 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
   step_ops_.back().call_s = call_s;
   step_ops_.back().flags |= last_flags;
   for (Op& op : step_ops_) {
+    if (!budget.spend(1)) return;
     if (op.kind == OpKind::kSend) op.flags |= first_flag(rank, store_.message(op.message()).dst);
     if (op.kind == OpKind::kRecv) note_received_from(rank, store_.message(op.message()).src);
     emit(process, op);
   }
 }
 
+void Matcher::append_local_work(CollectiveStep::Kind kind, Bytes bytes) {
+  const OpKind work = kind == CollectiveStep::Kind::kCopy ? OpKind::kCopy : OpKind::kReduce;
+  if (bytes > kManyLocalBytes) {
+    const Bytes rest = bytes % kMostLocalBytes;
+    step_ops_.push_back(Op::local_work(work, bytes - rest));
+    bytes = rest;
+  }
+  for (; bytes > 0; bytes -= std::min(bytes, kMostLocalBytes)) {
+    step_ops_.push_back(Op::local_work(work, std::min(bytes, kMostLocalBytes)));
+  }
+}
+
 Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
+  // An alltoallv of many ranks has many values, even where nothing is sent.
+  if (!store_.budget().spend(event.values.size())) return store_.budget().status();
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const bool nonblocking = event.kind == EventKind::kIcollective;
   if (event.comm >= kMaxCommunicators) return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
@@ -250,10 +270,11 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
     note_partial(ok.error().message + " (after events of this rank were lost)");
     steps_.clear();
   }
+  if (!store_.budget().spend(steps_.size())) return store_.budget().status();
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   if (!nonblocking) {
     emit_steps(rank, process, event, collective_number, event.process_s, event.call_s, kOpEndsEvent);
-    return {};
+    return store_.budget().status();
   }
   stats_.nonblocking_collectives += (event.flags & kFlagBlockingCall) == 0 ? 1 : 0;
   if (state.requests.find(event.request) != nullptr) {
@@ -285,7 +306,7 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
   records_[record].message = join;
   records_[record].actor = actor;
   state.requests.insert({event.request, record, RequestKind::kCollective, 0});
-  return {};
+  return store_.budget().status();
 }
 
 }  // namespace lbf::engine

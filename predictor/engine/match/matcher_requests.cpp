@@ -8,6 +8,8 @@
 namespace lbf::engine {
 namespace {
 
+// Slots of a table of requests that are walked over.
+constexpr std::size_t kSlotsPerUnit = 16;
 constexpr const char* kAfterLoss = " (after events of this rank were lost)";
 
 }  // namespace
@@ -25,28 +27,19 @@ std::uint32_t Matcher::new_record() {
 
 // --- receives whose match is not known when they are posted
 
-bool Matcher::must_wait_for_place(const RankState& state, const Record& receive) const {
-  for (std::uint32_t record : state.unplaced) {
-    const Record& older = records_[record];
-    if (is_before(receive.posted, older.posted) || older.posted == receive.posted) break;
-    if (older.comm == receive.comm && (older.peer == kAnyRank || older.peer == receive.peer) &&
-        (older.tag == kAnyTag || older.tag == receive.tag)) {
-      return true;  // a wildcard that could match, or a receive on this channel that waits behind one
-    }
-  }
-  return false;
-}
-
 ActiveRequest Matcher::post_held(Rank rank, const Event& event, bool wildcard) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (state.unplaced == nullptr) {
+    state.unplaced = std::make_unique<UnplacedReceives>(store_.account());
+    store_.account()->bytes += sizeof(UnplacedReceives);
+  }
   const std::uint32_t index = new_record();
   Record& record = records_[index];
-  record.wildcard = wildcard;
   record.comm = event.comm;
   record.peer = (event.flags & kFlagWildcardSource) != 0 ? kAnyRank : event.peer;
   record.tag = (event.flags & kFlagWildcardTag) != 0 ? kAnyTag : event.tag;
-  record.posted = state.postings;
-  const bool placed = !wildcard && !must_wait_for_place(state, record);
+  const UnplacedReceives::Pattern pattern{record.comm, record.peer, record.tag};
+  const bool placed = !wildcard && !state.unplaced->holds_up(pattern);
   // Should the capture end before it has its place, who sent to it does not wait for more than this.
   if (!placed && state.held_ghost == kNobody) state.held_ghost = ghosts_.call(rank);
   if (placed) record.message = take_place({record.comm, record.peer, rank, record.tag});
@@ -54,8 +47,8 @@ ActiveRequest Matcher::post_held(Rank rank, const Event& event, bool wildcard) {
       emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPost, record.message, event.process_s, event.call_s,
                                                            placed ? kOpEndsEvent : kOpEndsEvent | kOpHeld));
   if (!placed) {
-    if (state.unplaced.empty()) state.held_since = state.events;
-    state.unplaced.push_back(index);
+    if (state.unplaced->empty()) state.held_since = state.events;
+    record.unplaced = state.unplaced->add(index, pattern);
     record.post = &post;
   }
   stats_.wildcard_receives += wildcard ? 1 : 0;
@@ -63,19 +56,11 @@ ActiveRequest Matcher::post_held(Rank rank, const Event& event, bool wildcard) {
 }
 
 void Matcher::remove_unplaced(Rank rank, std::uint32_t record) {
-  RankState& state = ranks_[static_cast<std::size_t>(rank)];
-  state.unplaced.erase(std::find(state.unplaced.begin(), state.unplaced.end(), record));
   // What waited behind it takes its place now, in posting order.
-  for (std::size_t i = 0; i < state.unplaced.size();) {
-    const std::uint32_t candidate = state.unplaced[i];
-    const Record& receive = records_[candidate];
-    if (receive.wildcard || must_wait_for_place(state, receive)) {
-      ++i;
-      continue;
-    }
-    place(rank, candidate, take_place({receive.comm, receive.peer, rank, receive.tag}));
-    state.unplaced.erase(state.unplaced.begin() + static_cast<std::ptrdiff_t>(i));
-  }
+  ranks_[static_cast<std::size_t>(rank)].unplaced->remove(records_[record].unplaced, [&](std::uint32_t next) {
+    const Record& receive = records_[next];
+    place(rank, next, take_place({receive.comm, receive.peer, rank, receive.tag}));
+  });
 }
 
 void Matcher::place(Rank rank, std::uint32_t record, MessageIndex message) {
@@ -86,9 +71,9 @@ void Matcher::place(Rank rank, std::uint32_t record, MessageIndex message) {
 }
 
 void Matcher::release_posts(Rank rank) {
-  for (std::uint32_t record : ranks_[static_cast<std::size_t>(rank)].unplaced) {
-    place(rank, record, kNoMessage);
-  }
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (state.any_unplaced())
+    state.unplaced->for_each_recent([&](std::uint32_t record) { place(rank, record, kNoMessage); });
 }
 
 MessageIndex Matcher::end_held_receive(Rank rank, const Event& event, std::uint32_t index) {
@@ -228,6 +213,7 @@ void Matcher::cancel_receive(Rank rank, ActiveRequest request) {
   }
   // The receives of this channel that were posted later move up by one place.
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (!store_.budget().spend(state.requests.slots() / kSlotsPerUnit)) return;
   const ChannelKey channel = channel_of(rank, request);
   std::vector<ActiveRequest*> later;
   const auto consider = [&](ActiveRequest& other) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kMostSkipped = std::uint64_t{1} << 60;
 constexpr std::uint64_t kMostCollectives = 0x7fffffff;
-constexpr std::uint64_t kAll = std::uint64_t{1} << 61;
+constexpr std::size_t kKeptSlots = 4096;  // of a table of requests
 
 std::uint64_t member_key(std::uint32_t comm, Rank rank) {
   return std::uint64_t{comm} << 32 | static_cast<std::uint32_t>(rank);
@@ -23,11 +23,16 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   // Receives without a place, wildcards and those behind them, come once more: posted in the next window if they
   // are still under way then, else among what was skipped. Their posts are held until it is known which of it (or that
   // the capture ends): nobody is to pass them before those who sent to them may.
-  state.closed_before_places = !state.unplaced.empty();
+  state.closed_before_places = state.any_unplaced();
   // Nobody will see how the others end.
   std::vector<ActiveRequest> active;
   state.requests.for_each([&](const ActiveRequest& request) { active.push_back(request); });
-  for (const ActiveRequest& request : active) state.requests.erase(request.number);
+  if (!store_.budget().spend(state.requests.slots() / 16)) return store_.budget().status();
+  if (state.requests.slots() > kKeptSlots) {
+    state.requests = RequestTable(store_.account());  // each close walks over all of its slots
+  } else {
+    for (const ActiveRequest& request : active) state.requests.erase(request.number);
+  }
   active.push_back(std::exchange(state.blocking_receive, {}));
   for (const ActiveRequest& request : active) {
     const bool is_held = request.what() == RequestKind::kHeldReceive && records_[request.value].message == kNoMessage;
@@ -64,8 +69,10 @@ void Matcher::emit_unseen(Rank rank, RankState& state, Duration call_s) {
 void Matcher::drop_unplaced(Rank rank) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   release_posts(rank);
-  for (const std::uint32_t record : state.unplaced) free_record(record);
-  state.unplaced.clear();
+  if (state.unplaced == nullptr) return;
+  state.unplaced->for_each([&](std::uint32_t record) { free_record(record); });
+  state.unplaced.reset();
+  store_.account()->bytes -= sizeof(UnplacedReceives);
 }
 
 Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
@@ -121,7 +128,7 @@ Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
       channels_.skip({event.comm, event.peer, rank, event.tag}, ChannelEnd::kReceives, calls, ghost);
       break;
     case SkippedSide::kCollectives:
-      skip_collectives(rank, event, ghost);
+      if (Result<void> ok = skip_collectives(rank, event, ghost); !ok) return ok;
       break;
     case SkippedSide::kEverything:
       break;  // above
@@ -158,7 +165,7 @@ void Matcher::play_all_after_end() {
   });
 }
 
-void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost) {
+Result<void> Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   std::uint32_t* count = state.collectives.find(event.comm);
   if (count == nullptr) {
@@ -166,38 +173,40 @@ void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost
     count = state.collectives.find(event.comm);
   }
   const std::uint32_t first = *count;
-  const std::uint32_t end = first + static_cast<std::uint32_t>(skipped_calls(event));
+  const std::uint32_t calls = static_cast<std::uint32_t>(skipped_calls(event));
+  if (calls >= FlatMap::kNothing - first) return fail(rank, "an impossible number of collectives between two windows");
+  const std::uint32_t end = first + calls;
   *count = end;
-  std::vector<SkippedCollectives>& skipped = skipped_collectives_[member_key(event.comm, rank)];
+  CountedVector<SkippedCollectives>& skipped =
+      skipped_collectives_.try_emplace(member_key(event.comm, rank), store_.account()).first->second;
   skipped.push_back({first, end, ghost});
   ghosts_.hold(ghost);
   std::uint32_t asked_from = end;  // no member will ask for a lower one
-  // Members that recorded some of these are before us.
+  // Members that recorded some of these are before us. What they sent to this rank waits in its table, what they wait
+  // for from it in theirs.
+  channels_.play_collectives(event.comm, kAnyRank, rank, {first, end}, ChannelEnd::kReceives, ghost);
   const auto play_for = [&](Rank member) {
-    if (member == rank) return;
+    if (member == rank || !store_.budget().spend(1)) return;
     const RankState& other = ranks_[static_cast<std::size_t>(member)];
     const std::uint32_t* theirs = other.collectives.find(event.comm);
     if (!other.exited && !other.closed && other.after_end == kNobody)
       asked_from = std::min(asked_from, theirs != nullptr ? *theirs : 0);
     const std::uint32_t last = theirs != nullptr ? std::min(*theirs, end) : 0;
-    for (std::uint32_t number = first; number < last; ++number) {
-      const std::uint32_t comm = event.comm | kCollectiveChannel;
-      const auto tag = static_cast<std::int32_t>(number);
-      channels_.play_outstanding({comm, rank, member, tag}, ChannelEnd::kSends, ghost);
-      channels_.play_outstanding({comm, member, rank, tag}, ChannelEnd::kReceives, ghost);
-    }
+    if (first < last) channels_.play_collectives(event.comm, rank, member, {first, last}, ChannelEnd::kSends, ghost);
   };
   if (event.comm == 0) {
     for (Rank member = 0; member < store_.ranks(); ++member) play_for(member);
-  } else if (event.comm < communicators_.size() && !communicators_[event.comm].group.empty()) {
-    for (const Rank member : communicators_[event.comm].group) play_for(member);
-    for (const Rank member : communicators_[event.comm].remote_group) play_for(member);
+  } else if (const auto comm = communicators_.find(event.comm); comm != communicators_.end()) {
+    for (const RankGroup* group : {&comm->second.group, &comm->second.remote_group}) {
+      for (std::size_t place = 0; place < group->size(); ++place) play_for((*group)[place]);
+    }
   } else {
     asked_from = 0;  // who the members are is not known yet
   }
   const auto needed = std::ranges::find_if(skipped, [&](const SkippedCollectives& s) { return s.end > asked_from; });
   for (auto done = skipped.begin(); done != needed; ++done) ghosts_.let_go(done->ghost);
   skipped.erase(skipped.begin(), needed);
+  return store_.budget().status();
 }
 
 ProcessIndex Matcher::ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const {

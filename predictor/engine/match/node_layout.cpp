@@ -24,6 +24,8 @@ NodeLayout::NodeLayout(std::span<const std::uint32_t> node_of_rank) {
   std::unordered_map<std::uint32_t, std::uint32_t> number_of_node;
   std::vector<std::uint32_t> size_of_node;
   std::uint32_t most = 0;
+  node_of_.reserve(node_of_rank.size());
+  local_rank_of_.reserve(node_of_rank.size());
   for (const std::uint32_t node : node_of_rank) {
     const auto [entry, is_new] = number_of_node.emplace(node, static_cast<std::uint32_t>(number_of_node.size()));
     if (is_new) size_of_node.push_back(0);

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/units.h"
+
 namespace lbf::engine {
 
 // Nodes count in the order of their first ranks. Immutable: any number of threads may read it.
@@ -33,6 +35,12 @@ class NodeLayout {
   // Place of the rank in ranks_at() of its own place.
   std::uint32_t place_among_peers(std::uint32_t rank) const { return place_among_peers_[rank]; }
   std::uint32_t most_per_node() const { return static_cast<std::uint32_t>(first_of_local_rank_.size() - 1); }
+  Bytes memory_bytes() const {
+    const std::size_t numbers = node_of_.capacity() + local_rank_of_.capacity() + place_among_peers_.capacity() +
+                                by_node_.capacity() + first_of_node_.capacity() + by_local_rank_.capacity() +
+                                first_of_local_rank_.capacity();
+    return numbers * sizeof(std::uint32_t);
+  }
   // Every node has equally many ranks.
   bool is_balanced() const { return nodes() * most_per_node() == node_of_.size(); }
 

@@ -34,7 +34,20 @@ Bothways bytes_of(const Event& event) {
 }  // namespace
 
 OneSided::OneSided(Rank ranks, OpStore& store, Bytes eager_up_to)
-    : store_(store), eager_up_to_(eager_up_to), ranks_(static_cast<std::size_t>(ranks)) {}
+    : store_(store),
+      eager_up_to_(eager_up_to),
+      ranks_(static_cast<std::size_t>(ranks), store.account()),
+      records_(store.account()),
+      free_(store.account()) {}
+
+OneSided::RankState& OneSided::state_of(Rank origin) {
+  std::unique_ptr<RankState>& state = ranks_[static_cast<std::size_t>(origin)];
+  if (state == nullptr) {
+    state = std::make_unique<RankState>(store_.account());
+    store_.account()->bytes += sizeof(RankState);
+  }
+  return *state;
+}
 
 std::uint64_t OneSided::list_key(std::size_t list, std::uint32_t window, Rank target) {
   if (list == 0) return ~std::uint64_t{0};
@@ -43,13 +56,14 @@ std::uint64_t OneSided::list_key(std::size_t list, std::uint32_t window, Rank ta
 }
 
 OneSided::Ends* OneSided::find_list(Rank origin, std::uint64_t key) {
-  auto& lists = ranks_[static_cast<std::size_t>(origin)].lists;
+  if (ranks_[static_cast<std::size_t>(origin)] == nullptr) return nullptr;
+  auto& lists = state_of(origin).lists;
   const auto found = lists.find(key);
   return found != lists.end() ? &found->second : nullptr;
 }
 
 ProcessIndex OneSided::actor_of(Rank origin, Rank target, bool large) {
-  Actors& actors = ranks_[static_cast<std::size_t>(origin)].actors[target];
+  Actors& actors = state_of(origin).actors[target];
   const std::uint32_t which = large ? actors.large++ % kActorsPerPair : 0;
   while (actors.made <= which) {
     actors.process[actors.made] = store_.add_actor_for(target, origin, actors.made, kActorsPerPair);
@@ -69,7 +83,7 @@ MessageIndex OneSided::new_message(Rank from, Rank to, ProcessIndex sender, Proc
 }
 
 OneSided::Ticket OneSided::operate(Rank origin, const Event& event) {
-  RankState& state = ranks_[static_cast<std::size_t>(origin)];
+  RankState& state = state_of(origin);
   ++operations_;
   Seconds work_s = event.process_s;
   if (state.under_way == kMaxUnderWay) {
@@ -126,7 +140,7 @@ std::uint32_t OneSided::add(Rank origin, const Event& event, MessageIndex answer
     record = free_.back();
     free_.pop_back();
   }
-  RankState& state = ranks_[static_cast<std::size_t>(origin)];
+  RankState& state = state_of(origin);
   ++state.under_way;
   Operation& operation = records_[record];
   operation = {};
@@ -147,7 +161,7 @@ std::uint32_t OneSided::add(Rank origin, const Event& event, MessageIndex answer
 void OneSided::receive(std::uint32_t record, Seconds work_s) {
   Operation& operation = records_[record];
   store_.push(static_cast<ProcessIndex>(operation.origin), Op::on_message(OpKind::kRecv, operation.answer, work_s));
-  RankState& state = ranks_[static_cast<std::size_t>(operation.origin)];
+  RankState& state = state_of(operation.origin);
   --state.under_way;
   for (std::size_t list = 0; list < kLists; ++list) {
     const std::uint64_t key = list_key(list, operation.window, operation.target);

@@ -12,8 +12,7 @@
 
 #include <array>
 #include <cstdint>
-#include <unordered_map>
-#include <vector>
+#include <memory>
 
 #include "event/event.h"
 #include "predictor/engine/match/op_store.h"
@@ -46,7 +45,10 @@ class OneSided {
   Seconds complete(const Ticket& ticket, Seconds work_s);
 
   std::uint64_t operations() const { return operations_; }
-  std::size_t under_way(Rank origin) const { return ranks_[static_cast<std::size_t>(origin)].under_way; }
+  std::size_t under_way(Rank origin) const {
+    const std::unique_ptr<RankState>& state = ranks_[static_cast<std::size_t>(origin)];
+    return state != nullptr ? state->under_way : 0;
+  }
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -75,11 +77,13 @@ class OneSided {
     std::uint32_t large = 0;  // operations above the eager limit so far
   };
   struct RankState {
-    std::unordered_map<std::uint64_t, Ends> lists;  // those that are not empty
-    std::unordered_map<Rank, Actors> actors;        // by target
+    explicit RankState(MemoryAccount* account) : lists(account), actors(account) {}
+    CountedMap<std::uint64_t, Ends> lists;  // those that are not empty
+    CountedMap<Rank, Actors> actors;        // by target
     std::size_t under_way = 0;
   };
 
+  RankState& state_of(Rank origin);
   static std::uint64_t list_key(std::size_t list, std::uint32_t window, Rank target);
   Ends* find_list(Rank origin, std::uint64_t key);
   ProcessIndex actor_of(Rank origin, Rank target, bool large);
@@ -91,9 +95,9 @@ class OneSided {
 
   OpStore& store_;
   Bytes eager_up_to_;
-  std::vector<RankState> ranks_;
-  std::vector<Operation> records_;
-  std::vector<std::uint32_t> free_;
+  CountedVector<std::unique_ptr<RankState>> ranks_;  // those that had an operation
+  CountedVector<Operation> records_;
+  CountedVector<std::uint32_t> free_;
   std::uint64_t operations_ = 0;
 };
 

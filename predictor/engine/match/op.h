@@ -49,8 +49,9 @@ enum OpFlags : std::uint8_t {
   kOpVaries = 32,      // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
 };
 
-// More bytes are several ops.
+// More bytes are several ops: of so many each, a few of them; of a multiple of that, where they would be many.
 inline constexpr Bytes kMostLocalBytes = Bytes{1} << 30;
+inline constexpr Bytes kManyLocalBytes = 16 * kMostLocalBytes;
 constexpr bool is_local_work(OpKind kind) {
   return kind == OpKind::kCopy || kind == OpKind::kReduce;
 }
@@ -81,10 +82,11 @@ struct Op {
     return {kind, flags, window, 0, call_s};
   }
   static constexpr Op block_end(std::uint32_t block) { return {OpKind::kBlockEnd, 0, block, 0, 0}; }
-  // kCopy, kReduce. REQUIRES: at most kMostLocalBytes.
+  // kCopy, kReduce. REQUIRES: at most kMostLocalBytes, or a multiple of them up to 2^60.
   static constexpr Op local_work(OpKind kind, Bytes bytes) {
-    assert(is_local_work(kind) && bytes <= kMostLocalBytes);
-    return {kind, 0, static_cast<std::uint32_t>(bytes), 0, 0};
+    assert(is_local_work(kind) && (bytes <= kMostLocalBytes || bytes % kMostLocalBytes == 0));
+    const Bytes about = bytes <= kMostLocalBytes ? bytes : kMostLocalBytes + bytes / kMostLocalBytes;
+    return {kind, 0, static_cast<std::uint32_t>(about), 0, 0};
   }
   // A kCompute whose work the row has, by scenario.
   static constexpr Op varying(RowIndex row, std::uint8_t flags = 0) {
@@ -112,7 +114,7 @@ struct Op {
   }
   constexpr Bytes local_bytes() const {
     assert(is_local_work(kind));
-    return about_;
+    return about_ <= kMostLocalBytes ? about_ : (about_ - kMostLocalBytes) * kMostLocalBytes;
   }
   constexpr RowIndex row() const {
     assert((flags & kOpVaries) != 0);

@@ -10,8 +10,12 @@ constexpr std::size_t kChunksPerSlab = 128;
 OpStore::OpStore(Rank ranks, std::uint32_t readers)
     : ranks_(ranks),
       readers_(readers),
-      queues_(static_cast<std::size_t>(ranks)),
-      actors_of_rank_(static_cast<std::size_t>(ranks), 0) {
+      queues_(static_cast<std::size_t>(ranks), &account_),
+      actors_of_rank_(static_cast<std::size_t>(ranks), 0, &account_),
+      touched_(&account_),
+      rows_(&account_),
+      row_pending_(&account_),
+      free_rows_(&account_) {
   assert(readers >= 1);
   for (Rank rank = 0; rank < ranks; ++rank) queues_[static_cast<std::size_t>(rank)].rank = rank;
 }
@@ -49,6 +53,7 @@ void OpStore::lengthen(Queue& queue) {
       free_chunks_ = &slab[i];
     }
     slabs_.push_back(std::move(slab));
+    account_.bytes += kChunksPerSlab * sizeof(Chunk);
   }
   Chunk* chunk = free_chunks_;
   free_chunks_ = chunk->next;

@@ -14,7 +14,9 @@
 
 #include "base/paged_array.h"
 #include "base/units.h"
+#include "predictor/engine/match/memory_account.h"
 #include "predictor/engine/match/op.h"
+#include "predictor/engine/match/work_budget.h"
 
 namespace lbf::engine {
 
@@ -24,15 +26,16 @@ struct alignas(64) Message {
   Rank src = kAnyRank;
   Rank dst = kAnyRank;
   std::uint32_t comm = 0;
-  std::int32_t tag = 0;             // collectives: the collective's number on the communicator
-  MessageIndex next = kNoMessage;   // the matcher's channel list, or the free list
-  ProcessIndex sender = 0;          // process whose queue holds the send; valid once `sent`
-  ProcessIndex receiver = kNobody;  // ... the receive, once one was posted
-  std::uint32_t generation = 0;     // counts the messages that had this slot
-  std::uint32_t expected = 0;       // ops that name it: those of the queues, and those still to come ...
-  std::uint32_t pending = 0;        // ... and how often a replay has still to execute one; 0: the slot is free
-  bool sent = false;                // the send was fed
-  bool sync = false;                // synchronous send: rendezvous whatever its size
+  std::int32_t tag = 0;                // collectives: the collective's number on the communicator
+  MessageIndex next = kNoMessage;      // the matcher's channel list, or the free list
+  MessageIndex previous = kNoMessage;  // in the channel's list; of its first one it says nothing
+  ProcessIndex sender = 0;             // process whose queue holds the send; valid once `sent`
+  ProcessIndex receiver = kNobody;     // ... the receive, once one was posted
+  std::uint32_t generation = 0;        // counts the messages that had this slot
+  std::uint32_t expected = 0;          // ops that name it: those of the queues, and those still to come ...
+  std::uint32_t pending = 0;           // ... and how often a replay has still to execute one; 0: the slot is free
+  bool sent = false;                   // the send was fed
+  bool sync = false;                   // synchronous send: rendezvous whatever its size
   bool collective = false;
   bool internal = false;  // fork or join of an actor, or the end that was recorded of a one-ended message
   bool is_run = false;    // no message: `bytes` of them in a row whose one end was not recorded; `sender`: ghost
@@ -62,6 +65,8 @@ class OpStore {
 
   // REQUIRES: readers >= 1: the replays that will read every queue.
   OpStore(Rank ranks, std::uint32_t readers);
+  OpStore(const OpStore&) = delete;
+  OpStore& operator=(const OpStore&) = delete;
 
   // --- the matcher's side
   ProcessIndex add_actor(Rank rank);
@@ -216,11 +221,16 @@ class OpStore {
   bool ended(ProcessIndex process, const Cursor& cursor) const {
     return queues_[process].closed && cursor.passed == queues_[process].written;
   }
+  // What the store, and those who count on its account, hold.
+  Bytes memory_bytes() const { return account_.bytes + messages_.size() * sizeof(Message); }
+  MemoryAccount* account() { return &account_; }
+  WorkBudget& budget() { return budget_; }
+  const WorkBudget& budget() const { return budget_; }
   // Ops that the slowest reader has not passed, to the chunk.
   std::uint64_t ops_in_flight() const { return chunks_in_use_ * kChunkOps; }
 
   // Processes that got ops or were closed since clear_touched().
-  const std::vector<ProcessIndex>& touched() const { return touched_; }
+  const CountedVector<ProcessIndex>& touched() const { return touched_; }
   void touch(ProcessIndex process) {
     Queue& queue = queues_[process];
     if (queue.touched) return;
@@ -262,17 +272,19 @@ class OpStore {
     free_messages_ = index;
   }
 
+  MemoryAccount account_;
+  WorkBudget budget_;
   Rank ranks_;
   std::uint32_t readers_;
-  std::vector<Queue> queues_;
-  std::vector<std::uint32_t> actors_of_rank_;
-  std::vector<ProcessIndex> touched_;
+  CountedVector<Queue> queues_;
+  CountedVector<std::uint32_t> actors_of_rank_;
+  CountedVector<ProcessIndex> touched_;
   PagedArray<Message> messages_;
   MessageIndex free_messages_ = kNoMessage;
   std::size_t row_width_ = 0;
-  std::vector<Seconds> rows_;               // [row][row_width_]
-  std::vector<std::uint32_t> row_pending_;  // readers that have still to execute the row's op
-  std::vector<RowIndex> free_rows_;
+  CountedVector<Seconds> rows_;               // [row][row_width_]
+  CountedVector<std::uint32_t> row_pending_;  // readers that have still to execute the row's op
+  CountedVector<RowIndex> free_rows_;
   std::vector<std::unique_ptr<Chunk[]>> slabs_;
   Chunk* free_chunks_ = nullptr;
   std::uint64_t chunks_in_use_ = 0;

@@ -9,6 +9,9 @@ namespace {
 // Ops of an interval that wait for its end. In a longer one, what ran before stays where it ran.
 constexpr std::uint64_t kMaxIntervalEvents = 65536;
 
+// Procedures that a rank is in, of each of which an event's time is asked for.
+constexpr std::size_t kDepthPerUnit = 16;
+
 // Process time passes; the event itself has nothing that a replay would do.
 bool is_plain(EventKind kind) {
   return kind == EventKind::kCompute || kind == EventKind::kEnter || kind == EventKind::kLeave ||
@@ -55,10 +58,11 @@ ProcedureShift::ProcedureShift(Rank ranks, OpStore& store, ProcedurePlan plan)
       plan_(std::move(plan)),
       scenarios_(plan_.scenarios.size()),
       changes_(scenarios_),
-      ranks_(static_cast<std::size_t>(ranks)),
+      ranks_(store.account()),
       carried_s_(scenarios_, 0.0),
       scenario_stats_(scenarios_),
-      profiled_stats_(plan_.profiled.size()) {
+      profiled_stats_(plan_.profiled.size()),
+      pass_of_(plan_.profiled.size(), 0) {
   const auto know = [&](std::uint32_t procedure) {
     if (known_.size() <= procedure) known_.resize(procedure + 1, false);
     known_[procedure] = true;
@@ -76,10 +80,19 @@ ProcedureShift::ProcedureShift(Rank ranks, OpStore& store, ProcedurePlan plan)
     if (profiled_of_.size() < known_.size()) profiled_of_.resize(known_.size(), kNotProfiled);
     profiled_of_[plan_.profiled[p]] = p;
   }
-  for (RankState& state : ranks_) {
+  ranks_.reserve(static_cast<std::size_t>(ranks));
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    RankState& state = ranks_.emplace_back(store.account());
     state.parts.resize(scenarios_);
     state.self_s.resize(plan_.profiled.size(), 0.0);
   }
+}
+
+Bytes ProcedureShift::memory_bytes() const {
+  const Bytes of_rank = scenarios_ * sizeof(Parts) + plan_.profiled.size() * sizeof(Seconds);
+  const Bytes of_piece = scenarios_ * sizeof(Parts);
+  const Bytes of_message = sizeof(InFlight) + 4 * sizeof(void*) + 2 * scenarios_ * sizeof(Seconds);
+  return ranks_.size() * of_rank + pieces_ * of_piece + in_flight_.size() * of_message;
 }
 
 const ProcedureChange* ProcedureShift::change_of(std::size_t scenario, std::uint32_t procedure) const {
@@ -114,20 +127,20 @@ void ProcedureShift::pass(RankState& state, Seconds seconds) {
       break;
     }
   }
-  bool innermost = true;
-  for (std::size_t depth = state.stack.size(); depth-- > 0;) {
-    const std::uint32_t p = profiled_index(state.stack[depth]);
-    if (p == kNotProfiled) continue;
-    if (std::exchange(innermost, false)) {
-      state.self_s[p] += seconds;
-      state.any_part = true;
-      profiled_stats_[p].exclusive_s += seconds;
-    }
-    // Once, however deep it calls itself.
-    const auto below = state.stack.begin() + static_cast<std::ptrdiff_t>(depth);
-    if (std::find(state.stack.begin(), below, state.stack[depth]) == below) {
-      profiled_stats_[p].inclusive_s += seconds;
-    }
+  const auto innermost = std::find_if(state.stack.rbegin(), state.stack.rend(), [this](std::uint32_t procedure) {
+    return profiled_index(procedure) != kNotProfiled;
+  });
+  if (innermost == state.stack.rend()) return;
+  const std::uint32_t own = profiled_index(*innermost);
+  state.self_s[own] += seconds;
+  state.any_part = true;
+  profiled_stats_[own].exclusive_s += seconds;
+  // Once, however deep it calls itself.
+  ++passes_;
+  for (const std::uint32_t procedure : state.stack) {
+    const std::uint32_t p = profiled_index(procedure);
+    if (p == kNotProfiled || std::exchange(pass_of_[p], passes_) == passes_) continue;
+    profiled_stats_[p].inclusive_s += seconds;
   }
 }
 
@@ -232,6 +245,7 @@ void ProcedureShift::flush(Rank rank, Event* event) {
   scratch_s_.insert(scratch_s_.end(), state.self_s.begin(), state.self_s.end());
   Op* const op = push_row(rank, scratch_s_, RowState::kHeld);
   op->work_s = work_s;
+  ++pieces_;
   state.pieces.push_back({op, std::exchange(state.parts, std::vector<Parts>(scenarios_))});
   std::fill(state.self_s.begin(), state.self_s.end(), 0.0);
   state.any_part = false;
@@ -269,6 +283,7 @@ void ProcedureShift::end_interval(Rank rank, Rank sends_to) {
     }
     store_.release(static_cast<ProcessIndex>(rank), *piece.op);
   }
+  pieces_ -= state.pieces.size();
   state.pieces.clear();
   any_carried_ = any_of(carried_s_);
   if (began_with == kNoMessage || !any_backward_) return;
@@ -288,6 +303,7 @@ void ProcedureShift::end_interval(Rank rank, Rank sends_to) {
 
 void ProcedureShift::take(Rank rank, Event& event) {
   RankState& state = state_of(rank);
+  if (!store_.budget().spend(state.stack.size() / kDepthPerUnit)) return;
   pass(state, event.process_s);
   if (event.kind == EventKind::kProcedure) {
     note_spent(state, event);

@@ -41,6 +41,8 @@ class ProcedureShift {
   // No more events at all: nothing is held any more.
   void finish();
 
+  // Without what is on the store's account.
+  Bytes memory_bytes() const;
   const std::vector<ScenarioStats>& scenario_stats() const { return scenario_stats_; }
   const std::vector<ProcedureStats>& profiled_stats() const { return profiled_stats_; }
 
@@ -64,13 +66,14 @@ class ProcedureShift {
     Seconds inclusive_s, exclusive_s;
   };
   struct RankState {
-    std::vector<std::uint32_t> stack;      // procedures entered, innermost last
+    explicit RankState(MemoryAccount* account) : stack(account), spent(account), pieces(account) {}
+    CountedVector<std::uint32_t> stack;    // procedures entered, innermost last
     Seconds work_s = 0;                    // process time that has no op yet
     bool any_part = false;                 // ... and its procedures
     std::vector<Parts> parts;              // by scenario
     std::vector<Seconds> self_s;           // by profiled procedure
-    std::vector<Spent> spent;              // kProcedure events since the last other event
-    std::vector<Piece> pieces;             // of the interval
+    CountedVector<Spent> spent;            // kProcedure events since the last other event
+    CountedVector<Piece> pieces;           // of the interval
     std::uint64_t events = 0;              // in the interval
     MessageIndex began_with = kNoMessage;  // the message whose receive began the interval
     std::uint32_t began_generation = 0;    // ... its; where a ghost sent it its slot may be another's by now
@@ -120,13 +123,16 @@ class ProcedureShift {
   std::vector<bool> known_;    // by procedure: the plan names it
   std::vector<std::unordered_map<std::uint32_t, ProcedureChange>> changes_;  // by scenario
   std::vector<std::uint32_t> profiled_of_;                                   // by procedure
-  std::vector<RankState> ranks_;
+  CountedVector<RankState> ranks_;
+  std::uint64_t pieces_ = 0;  // of all ranks
   std::unordered_map<MessageIndex, InFlight> in_flight_;
   std::vector<Seconds> carried_s_;  // by scenario: of the interval that the send in hand ended
   bool any_carried_ = false;
   std::vector<Seconds> scratch_s_;
   std::vector<ScenarioStats> scenario_stats_;
   std::vector<ProcedureStats> profiled_stats_;
+  std::uint64_t passes_ = 0;
+  std::vector<std::uint64_t> pass_of_;  // by profiled procedure: the last stretch of time in it
 };
 
 }  // namespace lbf::engine

@@ -10,9 +10,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
-#include <vector>
 
+#include "predictor/engine/match/memory_account.h"
 #include "predictor/engine/match/op.h"
 
 namespace lbf::engine {
@@ -53,6 +52,8 @@ inline bool is_before(std::uint32_t posted, std::uint32_t other_posted) {
 
 class RequestTable {
  public:
+  explicit RequestTable(MemoryAccount* account = nullptr) : slots_(1, account), overflow_(account) {}
+
   // nullptr: not active. Valid until the next insert or erase.
   [[gnu::always_inline]] ActiveRequest* find(std::uint32_t number) {
     ActiveRequest& slot = slots_[number & mask_];
@@ -80,6 +81,7 @@ class RequestTable {
     }
   }
   std::size_t size() const { return size_; }
+  std::size_t slots() const { return slots_.size(); }
   template <typename Visit>
   void for_each(Visit visit) {
     for (ActiveRequest& slot : slots_) {
@@ -101,13 +103,13 @@ class RequestTable {
     place(request);
   }
   void grow_to(std::size_t size) {
-    std::vector<ActiveRequest> old(size);
+    CountedVector<ActiveRequest> old(size, slots_.get_allocator());
     old.swap(slots_);
     mask_ = static_cast<std::uint32_t>(size - 1);
     for (const ActiveRequest& slot : old) {
       if (slot.what() != RequestKind::kNone) place(slot);
     }
-    std::unordered_map<std::uint32_t, ActiveRequest> left_over;
+    CountedMap<std::uint32_t, ActiveRequest> left_over(overflow_.get_allocator());
     left_over.swap(overflow_);
     for (const auto& [number, request] : left_over) place(request);
   }
@@ -120,9 +122,9 @@ class RequestTable {
     }
   }
 
-  std::vector<ActiveRequest> slots_ = std::vector<ActiveRequest>(1);
+  CountedVector<ActiveRequest> slots_;
   std::uint32_t mask_ = 0;  // slots - 1; slots are a power of two
-  std::unordered_map<std::uint32_t, ActiveRequest> overflow_;
+  CountedMap<std::uint32_t, ActiveRequest> overflow_;
   std::size_t size_ = 0;
 };
 

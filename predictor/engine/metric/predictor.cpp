@@ -56,6 +56,18 @@ class PredictorOfTargets final : public Predictor {
   void set_mpi(const MpiSetup& setup) override { matcher_->set_mpi(setup); }
   void set_capture_cost(const CaptureCost& cost) override { capture_cost_ = cost; }
 
+  void set_limits(EngineLimits limits) override {
+    limits_ = std::move(limits);
+    store_->budget().set_look([this] { return why_give_up(); });
+  }
+
+  Bytes memory_bytes() const override {
+    Bytes bytes = store_->memory_bytes() + matcher_->memory_bytes();
+    for (const std::unique_ptr<Replay>& replay : replays_) bytes += replay->memory_bytes();
+    for (const Target& target : targets_) bytes += target.node_of_rank.size() * sizeof(target.node_of_rank[0]);
+    return bytes;
+  }
+
   using Predictor::feed;
   Result<void> feed(Rank rank, std::span<const Event> events) override {
     if (error_) return *error_;
@@ -63,7 +75,7 @@ class PredictorOfTargets final : public Predictor {
       for (const Event& event : events) {
         if (Result<void> fed = match(rank, {&event, 1}); !fed) return fed;
         observed_->observe_arrival(rank, matcher_->events_of(rank));
-        advance();
+        if (Result<void> done = advance(); !done) return done;
       }
       return {};
     }
@@ -73,24 +85,31 @@ class PredictorOfTargets final : public Predictor {
       if (Result<void> fed = match(rank, events.first(part)); !fed) return fed;
       events = events.subspan(part);
       events_in_round_ += static_cast<std::uint32_t>(part);
-      if (events_in_round_ == kEventsPerRound) advance();
+      if (events_in_round_ < kEventsPerRound) continue;
+      if (Result<void> done = advance(); !done) return done;
     }
     return {};
   }
 
   void close(Rank rank) override {
-    if (rank < 0 || rank >= ranks_ || matcher_->closed(rank)) return;
+    const bool is_over = store_->budget().is_over();  // in the middle of an event, or of a replay
+    if (rank < 0 || rank >= ranks_ || matcher_->closed(rank) || is_over) return;
     matcher_->close(rank);
     ++closed_;
-    if (observed_ != nullptr || closed_ == ranks_) advance();
-    if (closed_ == ranks_) part_stuck_targets();
+    if (observed_ == nullptr && closed_ < ranks_) return;
+    if (advance().ok() && closed_ == ranks_) part_stuck_targets();
   }
 
-  void advance() override {
+  Result<void> advance() override {
     events_in_round_ = 0;
-    matcher_->settle();
-    for (const std::unique_ptr<Replay>& replay : replays_) replay->advance();
+    if (!store_->budget().is_over()) matcher_->settle();
+    for (const std::unique_ptr<Replay>& replay : replays_) {
+      if (!store_->budget().is_over()) replay->advance();
+    }
     store_->clear_touched();
+    if (store_->budget().look_now()) return {};
+    if (!error_) error_ = store_->budget().status().error();
+    return store_->budget().status();
   }
 
   const std::vector<Target>& targets() const override { return targets_; }
@@ -113,7 +132,7 @@ class PredictorOfTargets final : public Predictor {
       prediction.low_s = prediction.high_s = prediction.lbf_s;
       if (!matcher_->windows().empty())
         extrapolate_windows({replay, k, ranks_, matcher_->windows()}, capture_cost_, prediction);
-      if (closed_ == ranks_ && !prediction.complete) {
+      if (closed_ == ranks_ && !prediction.complete && !store_->budget().is_over()) {
         if (!why_stuck[which]) {
           const std::optional<Error> error = what_holds_up(replay, *store_, *matcher_);
           why_stuck[which] = error ? error->message : std::string();
@@ -178,6 +197,18 @@ class PredictorOfTargets final : public Predictor {
   }
 
  private:
+  std::optional<Error> why_give_up() const {
+    if (limits_.stop && limits_.stop()) return Error{ErrorCode::kUnavailable, "stopped"};
+    if (limits_.memory_bytes == 0 || memory_bytes() <= limits_.memory_bytes) return std::nullopt;
+    const auto actors = static_cast<std::int64_t>(store_->processes()) - ranks_;
+    return Error{ErrorCode::kLimit, "the replay needs more than " + std::to_string(limits_.memory_bytes >> 20) +
+                                        " MiB: " + std::to_string(ranks_) + " ranks on " +
+                                        std::to_string(targets_.size()) + " targets have " +
+                                        std::to_string(store_->ops_in_flight()) + " operations, " +
+                                        std::to_string(store_->message_slots()) + " messages and " +
+                                        std::to_string(actors) + " background operations under way"};
+  }
+
   Result<void> match(Rank rank, std::span<const Event> events) {
     Result<void> fed = matcher_->feed(rank, events);
     if (!fed) error_ = fed.error();
@@ -189,7 +220,7 @@ class PredictorOfTargets final : public Predictor {
     for (std::size_t r = 0; r < replays_.size(); ++r) {
       auto* replay = dynamic_cast<DedicatedReplay*>(replays_[r].get());
       std::vector<std::size_t> moved;
-      while (replay != nullptr) {
+      while (replay != nullptr && !store_->budget().is_over()) {
         std::unique_ptr<DedicatedReplay> other = replay->split_stuck(moved);
         if (other == nullptr) break;
         for (auto& [which, k] : replay_of_target_) {
@@ -220,6 +251,7 @@ class PredictorOfTargets final : public Predictor {
   Rank closed_ = 0;
   std::uint32_t events_in_round_ = 0;
   std::optional<Error> error_;
+  EngineLimits limits_;
   CaptureCost capture_cost_;
 };
 

@@ -13,6 +13,7 @@
 #include "predictor/engine/match/match_stats.h"
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/procedure_plan.h"
+#include "predictor/engine/metric/engine_limits.h"
 #include "predictor/engine/replay/target.h"
 
 namespace lbf::engine {
@@ -63,16 +64,21 @@ class Predictor {
   // As far as it is known now; without it, nothing. Where the capture recorded in windows only, what was recorded ran
   // slower by it than the rest did.
   virtual void set_capture_cost(const CaptureCost& cost) = 0;
+  // REQUIRES: before the first event.
+  virtual void set_limits(EngineLimits limits) = 0;
+  // What it holds: of the containers' sizes, not measured.
+  virtual Bytes memory_bytes() const = 0;
 
   // Events of `rank`; a rank's events in its order, ranks interleaved anyhow. Errors name rank and event
-  // number; after an error the predictor refuses further events, its predictions stay readable.
+  // number; after an error the predictor refuses further events, its predictions stay readable. So it does beyond its
+  // limits: kLimit, more memory than it may have; kUnavailable, it was stopped.
   virtual Result<void> feed(Rank rank, std::span<const Event> events) = 0;
   Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
   // No more events of this rank will come (it exited, was killed, or its stream ended).
   virtual void close(Rank rank) = 0;
   // Replays as far as the events allow. Cheap when nothing is possible. Called by feed() itself every so
-  // often; call it to see fresh predictions.
-  virtual void advance() = 0;
+  // often; call it to see fresh predictions. Errors: those of the limits, also where feed() or close() met them.
+  virtual Result<void> advance() = 0;
 
   virtual const std::vector<Target>& targets() const = 0;
   virtual std::vector<Prediction> predictions() const = 0;

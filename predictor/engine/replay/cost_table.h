@@ -38,6 +38,7 @@ class CostTable {
   // REQUIRES: has_local().
   const Seconds* copy_row(Bytes bytes) { return row(bytes) + 3 * localities_ * targets_.size(); }
   const Seconds* reduce_row(Bytes bytes) { return copy_row(bytes) + targets_.size(); }
+  Bytes memory_bytes() const { return rows_.capacity() * sizeof(Seconds); }
   bool has_local() const { return has_local_; }
   bool has_flight() const { return has_flight_; }
   bool has_cpu() const { return has_send_cpu_ || has_recv_cpu_; }

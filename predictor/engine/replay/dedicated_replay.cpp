@@ -43,6 +43,14 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
   prepare_settling();
 }
 
+Bytes DedicatedReplay::memory_bytes() const {
+  const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
+  const Bytes of_process = sizeof(Process) + count_ * sizeof(Seconds);
+  const Bytes ranks = of(inverse_speed_) + of(node_) + of(connected_s_);
+  return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + ranks + of(ready_) +
+         messages_.bytes_of(store_.message_slots()) + costs_.memory_bytes() + window_clocks_.memory_bytes();
+}
+
 void DedicatedReplay::add_processes() {
   processes_.resize(store_.processes());
   clock_s_.resize(processes_.size() * count_, 0.0);
@@ -388,11 +396,13 @@ void DedicatedReplay::advance() {
   while (!ready_.empty()) {
     const ProcessIndex index = ready_.back();
     ready_.pop_back();
+    const std::uint32_t passed = processes_[index].cursor.passed;
     if (count_ == 1 && timeline_ == nullptr) {
       run<1>(index);
     } else {
       run<0>(index);
     }
+    if (!store_.budget().spend(processes_[index].cursor.passed - passed + 1)) return;
   }
 }
 

@@ -31,6 +31,7 @@ class DedicatedReplay final : public Replay {
   }
   Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
+  Bytes memory_bytes() const override;
   ProcessStatus status(ProcessIndex process) const override;
 
   // Ops of the first target from here on. REQUIRES: before the first op; `timeline` outlives the replay.

@@ -5,6 +5,7 @@
 // are ahead.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -60,6 +61,9 @@ class Flights {
     place = kNone;
   }
   void prefetch(MessageIndex index) const { place_.prefetch(index); }
+  Bytes bytes_of(std::size_t slots) const {
+    return std::max(slots, place_.size()) * sizeof(std::uint32_t) + flights_.size() * sizeof(Flight);
+  }
   // How many there ever were at a time.
   std::size_t most() const { return flights_.size() == 0 ? 0 : flights_.size() - 1; }
 

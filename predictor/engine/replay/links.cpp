@@ -14,6 +14,14 @@ Links::Links(const Target& target)
   link_queue_.add_sources(links_.size());
 }
 
+Bytes Links::memory_bytes() const {
+  // A transfer is in at most two links, and in the queue; a connection's entry has two pointers besides.
+  const Bytes of_transfer =
+      sizeof(Transfer) + kMaxLinksOfTransfer * sizeof(Share) + sizeof(EventQueue::Entry) + sizeof(std::size_t);
+  const Bytes of_connection = sizeof(std::uint64_t) + sizeof(Connection) + 2 * sizeof(void*);
+  return links_.size() * sizeof(Link) + transfers_.capacity() * of_transfer + connections_.size() * of_connection;
+}
+
 void Links::add(MessageIndex index, const Message& message, std::uint32_t from_node, std::uint32_t to_node,
                 Seconds start_s, Seconds rest_s, Seconds now_s) {
   Index number = free_transfers_;

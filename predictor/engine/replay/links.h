@@ -26,6 +26,7 @@ class Links {
   explicit Links(const Target& target);
 
   bool shared() const { return !links_.empty(); }
+  Bytes memory_bytes() const;
   // A message starts at `start_s` (now or later), and would arrive `rest_s` after that if it were alone.
   // REQUIRES: shared(); its ranks are on different nodes; now_s does not go back from call to call.
   void add(MessageIndex index, const Message& message, std::uint32_t from_node, std::uint32_t to_node, Seconds start_s,

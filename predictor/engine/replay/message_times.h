@@ -3,6 +3,7 @@
 // One record per message slot, so that a message costs one or two cache lines and not one per array.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,6 +41,7 @@ class MessageTimes {
   MessageTimes& operator=(const MessageTimes&) = delete;
 
   std::size_t size() const { return size_; }
+  Bytes bytes_of(std::size_t slots) const { return std::max(slots, size_) * stride(); }
   // At least `slots`, new ones as Slot{}. References to slots and times are valid until then.
   void grow_to(std::size_t slots) {
     if (slots <= size_) return;

@@ -40,13 +40,15 @@ struct ProcessStatus {
 class Replay {
  public:
   virtual ~Replay() = default;
-  // Executes what the store's ops allow. REQUIRES: called before OpStore::clear_touched() each time ops were
-  // added.
+  // Executes what the store's ops allow, as far as the store's budget goes. REQUIRES: called before
+  // OpStore::clear_touched() each time ops were added.
   virtual void advance() = 0;
   // Predicted time of `rank`'s last replayed event on target `k` of this replay, and the measured time there.
   virtual Seconds finish_s(std::size_t k, Rank rank) const = 0;
   virtual Seconds measured_s(Rank rank) const = 0;
   virtual bool exited(Rank rank) const = 0;
+  // What it holds, once it has room for all processes and messages of the store.
+  virtual Bytes memory_bytes() const = 0;
   const WindowClocks& window_clocks() const { return window_clocks_; }
   virtual ProcessStatus status(ProcessIndex process) const = 0;
 

@@ -41,6 +41,16 @@ void SharedReplay::add_processes() {
   timer_queue_.add_sources(processes_.size());
 }
 
+Bytes SharedReplay::memory_bytes() const {
+  // Each process is in one heap at a time, of its node or of the timers.
+  const Bytes of_process = sizeof(Process) + sizeof(Work) + sizeof(EventQueue::Entry) + sizeof(std::size_t);
+  const Bytes of_node = sizeof(Node) + 2 * sizeof(WinnerTree::Entry);
+  return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + nodes_.size() * of_node +
+         (needs_events_.capacity() + starting_.capacity()) * sizeof(ProcessIndex) +
+         flights_.bytes_of(store_.message_slots()) + links_.memory_bytes() + costs_.memory_bytes() +
+         window_clocks_.memory_bytes();
+}
+
 void SharedReplay::set_turns() {
   std::vector<std::uint32_t> ranks_on_node(target_.nodes, 0);
   for (const std::uint32_t node : target_.node_of_rank) ++ranks_on_node[node];
@@ -439,6 +449,7 @@ void SharedReplay::advance() {
   grow_messages();
   start_processes();
   while (needs_events_.empty() && next_event()) {
+    if (!store_.budget().spend(1)) return;
   }
 }
 

@@ -35,6 +35,7 @@ class SharedReplay final : public Replay {
   }
   Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
+  Bytes memory_bytes() const override;
   ProcessStatus status(ProcessIndex process) const override;
 
   // Calls `observer` for a row after each report, and now for the initial row. REQUIRES: it outlives the

@@ -6,6 +6,7 @@
 // first few windows (op.h: kBlockEnd).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -64,6 +65,15 @@ class WindowClocks {
   const std::vector<Window>& blocks() const { return blocks_; }
   // Measured time of the rank between its windows, of which nothing else is known.
   Seconds away_s(std::size_t rank) const { return rank < starts_.size() ? starts_[rank].away_s : 0; }
+
+  Bytes memory_bytes() const {
+    const auto targets = [](const std::vector<Window>& some) {
+      return some.empty() ? 0 : some.back().predicted_s.size();
+    };
+    const Bytes clocks = sizeof(Seconds) * std::max(targets(windows_), targets(blocks_));
+    return starts_.size() * (sizeof(Start) + 2 * clocks) +
+           (windows_.size() + blocks_.size()) * (sizeof(Window) + clocks);
+  }
 
   // Only these targets, ascending, stay.
   void drop_targets_except(const std::vector<std::size_t>& kept) {

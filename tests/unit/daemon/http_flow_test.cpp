@@ -68,7 +68,7 @@ TEST_F(HttpFlow, AStepFromItsFirstStreamToItsPredictions) {
     }
   }
   for (Rank rank = 0; rank < 4; ++rank) predictor->close(rank);
-  predictor->advance();
+  EXPECT_TRUE(predictor->advance().ok());
   const auto expected = predictor->predictions();
   ASSERT_EQ(step["predictions"].size(), expected.size());
   ASSERT_GE(expected.size(), 3u);

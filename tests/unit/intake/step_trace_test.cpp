@@ -11,7 +11,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
+#include <vector>
 
 #include "predictor/daemon/intake/file_io.h"
 #include "tests/support/temporary_directory.h"
@@ -302,6 +304,30 @@ TEST_F(StepTraceTest, ANewerStoreIsRefused) {
   const auto trace = daemon::StepTrace::open(key_, path_);
   ASSERT_FALSE(trace.ok());
   EXPECT_THAT(trace.error().message, testing::HasSubstr("version 2"));
+}
+
+// One user's steps held a descriptor for each stream: nobody else could register.
+TEST_F(StepTraceTest, StreamsHoldNoDescriptorsBetweenTheirBatches) {
+  const auto open_now = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()); };
+  const auto before = open_now();
+  auto trace = create(4);
+  for (std::uint32_t node = 0; node < 4; ++node) ASSERT_TRUE(trace->register_stream(describe(node, 4)).ok());
+  for (std::uint32_t node = 0; node < 4; ++node)
+    ASSERT_TRUE(trace->append(node, 1, bytes_of(make_batch(node, 1))).ok());
+  EXPECT_EQ(open_now(), before);
+  const auto again = reopen();
+  std::string batch;
+  ASSERT_TRUE(again->read_batch(3, 1, batch).ok());
+  EXPECT_EQ(open_now(), before);
+}
+
+// What a full disk is answered with made relays try for ever.
+TEST_F(StepTraceTest, AStepThatIsTooLongToReadIsDamagedNotFull) {
+  create();
+  fs::resize_file(path_ + "/step.json", 3 * protocol::kMaxDescriptionBytes);
+  const auto opened = daemon::StepTrace::open(key_, path_);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::kInvalidInput);
 }
 
 }  // namespace

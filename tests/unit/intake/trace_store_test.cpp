@@ -127,5 +127,34 @@ TEST_F(TraceStoreTest, ADirectoryWithoutAStepIsRemoved) {
   EXPECT_EQ(store->list().size(), 1u);
 }
 
+TEST_F(TraceStoreTest, CountsDeathsInARowAtOnePlace) {
+  auto store = open();
+  const daemon::StepKey key{"c", 7, 0, 0};
+  add(*store, key, std::chrono::hours(0));
+  EXPECT_EQ(store->deaths_in_replay(key).all, 0u);
+  for (const char* at : {"0.1", "0.2", "0.2", ""}) ASSERT_TRUE(store->count_death(key, at).ok());
+  EXPECT_EQ(store->deaths_in_replay(key).all, 4u);
+  EXPECT_EQ(store->deaths_in_replay(key).in_a_row, 1u);
+  ASSERT_TRUE(store->count_death(key, "").ok());
+  EXPECT_EQ(store->deaths_in_replay(key).in_a_row, 2u) << "it had nothing at hand yet, again";
+  EXPECT_FALSE(store->is_retried(key));
+  ASSERT_TRUE(store->request_retry(key).ok());
+  EXPECT_TRUE(store->is_retried(key));
+  EXPECT_EQ(store->deaths_in_replay(key).all, 0u);
+  store->forget_retry(key);
+  EXPECT_FALSE(store->is_retried(key));
+  ASSERT_TRUE(store->forget_deaths(key).ok());
+}
+
+TEST_F(TraceStoreTest, TheOwnerIsFoundInADamagedStep) {
+  auto store = open();
+  const daemon::StepKey key{"c", 7, 0, 0};
+  add(*store, key, std::chrono::hours(0));
+  EXPECT_EQ(store->owner_of(key), 1000u);
+  std::ofstream(path_ + "/c/7.0.0/step.json") << R"({"description":{"owner_uid":5},"owner_uid":77,"version":)";
+  EXPECT_EQ(store->owner_of(key), 77u);
+  EXPECT_FALSE(store->owner_of({"c", 8, 0, 0}));
+}
+
 }  // namespace
 }  // namespace lbf::trace_store_test

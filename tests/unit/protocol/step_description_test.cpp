@@ -100,6 +100,14 @@ TEST(StepDescription, RefusesWrongTypesAndValues) {
                                                 {"nodes", json::array()},
                                                 {"nodes", "n1"},
                                                 {"nodes", {1, 2}},
+                                                {"nodes", {"n1", ""}},
+                                                {"nodes", {"n1", "n 2"}},
+                                                {"nodes", {"n1", "n2\n2026-01-01T00:00:00.000 error forged"}},
+                                                {"nodes", {"n1", "n2\u001b[2J"}},
+                                                {"nodes", {"n1", std::string(256, 'n')}},
+                                                {"user", "u\nx"},
+                                                {"account", "a\tb"},
+                                                {"partition", std::string(256, 'p')},
                                                 {"node_index", 2},
                                                 {"tasks", 0},
                                                 {"tasks", 1 << 21},
@@ -146,6 +154,29 @@ TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
   EXPECT_TRUE(
       protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})")
           .ok());
+}
+
+// 7.5 MB of numbers like 1e14 came, were stored as 100000000000000.0, and could not be read after a restart: the step
+// was "running" for ever.
+TEST(StepDescription, WhatIsTooLongWhenItIsStoredIsRefused) {
+  const auto with = [](std::size_t numbers) {
+    std::string text = R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":[0)";
+    for (std::size_t i = 0; i < numbers; ++i) text += ",1e14";
+    return protocol::decode_step_description(text + "]}");
+  };
+  const auto parsed = with(500'000);
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.error().message.find("when its numbers are written out"), std::string::npos);
+  const auto fits = with(250'000);
+  ASSERT_TRUE(fits.ok());
+  EXPECT_TRUE(protocol::decode_step_description(fits->raw.dump()).ok()) << "what was accepted can be read again";
+}
+
+TEST(StepDescription, NamesOfPeopleMayHaveBlanksAndLetters) {
+  json description = good();
+  description["user"] = "DOM\\J\u00fcrgen M\u00fcller";
+  description["account"] = "group one";
+  EXPECT_TRUE(protocol::decode_step_description(description.dump()).ok());
 }
 
 TEST(StreamDescription, IsWhatIsTheStreamsOwn) {

@@ -67,7 +67,7 @@ std::vector<engine::Prediction> predict(const std::vector<std::vector<Event>>& e
     for (const Event& e : events[static_cast<std::size_t>(rank)]) EXPECT_TRUE((*made)->feed(rank, e).ok());
     (*made)->close(rank);
   }
-  (*made)->advance();
+  EXPECT_TRUE((*made)->advance().ok());
   return (*made)->predictions();
 }
 

@@ -52,7 +52,7 @@ class TwoTargets : public testing::Test {
   }
   std::string diagnosis() {
     for (Rank rank = 0; rank < ranks_; ++rank) predictor_->close(rank);
-    predictor_->advance();
+    EXPECT_TRUE(predictor_->advance().ok());
     const Result<void> whole = predictor_->diagnosis();
     return whole.ok() ? "" : whole.error().message;
   }
@@ -175,13 +175,13 @@ TEST_F(TwoTargets, PredictionsSoFarWithTheMeasuredTimeAtTheSamePoint) {
   Event first = event(EventKind::kCompute, 2);
   first.call_s = 10;
   feed(0, first);
-  predictor_->advance();
+  EXPECT_TRUE(predictor_->advance().ok());
   EXPECT_THAT(predictor_->predictions()[0].rank_finish_s, ElementsAre(2.0, 0.0));
   EXPECT_THAT(predictor_->predictions()[0].rank_measured_s, ElementsAre(12.0, 0.0));
   // On the shared processor rank 1 may still do something first (TSE Sec. 2.1).
   EXPECT_THAT(predictor_->predictions()[1].rank_finish_s, ElementsAre(0.0, 0.0));
   feed(1, event(EventKind::kKeepAlive, 5));
-  predictor_->advance();
+  EXPECT_TRUE(predictor_->advance().ok());
   EXPECT_THAT(predictor_->predictions()[1].rank_finish_s, ElementsAre(4.0, 0.0));
   Event off = event(EventKind::kBlocked, 1);
   off.off_s = 3;

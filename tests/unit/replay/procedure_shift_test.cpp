@@ -258,10 +258,12 @@ std::vector<engine::Prediction> predict(const Traced& trace, const std::vector<e
     std::size_t& at = next[static_cast<std::size_t>(rank)];
     const Result<void> fed = predictor.feed(rank, events[at++]);
     EXPECT_TRUE(fed.ok()) << fed.error().message;
-    if (order == Order::kShuffledAndEager) predictor.advance();
+    if (order == Order::kShuffledAndEager) {
+      EXPECT_TRUE(predictor.advance().ok());
+    }
     if (at == events.size()) predictor.close(rank);
   }
-  predictor.advance();
+  EXPECT_TRUE(predictor.advance().ok());
   return predictor.predictions();
 }
 

@@ -37,10 +37,12 @@ std::vector<engine::Prediction> predict(const random_trace::Trace& trace, const 
     std::size_t& at = next[static_cast<std::size_t>(rank)];
     const Result<void> fed = predictor.feed(rank, events[at++]);
     EXPECT_TRUE(fed.ok()) << fed.error().message;
-    if (order == Order::kShuffledAndEager) predictor.advance();
+    if (order == Order::kShuffledAndEager) {
+      EXPECT_TRUE(predictor.advance().ok());
+    }
     if (at == events.size()) predictor.close(rank);
   }
-  predictor.advance();
+  EXPECT_TRUE(predictor.advance().ok());
   std::vector<engine::Prediction> predictions = predictor.predictions();
   const bool any = std::any_of(predictions.begin(), predictions.end(),
                                [](const engine::Prediction& prediction) { return prediction.complete; });

@@ -1,0 +1,77 @@
+// TurnQueue: whose step is replayed next. Users take turns, and where there are several, none has all threads.
+//
+// Place: Steps::schedule -> *TurnQueue* -> a replay thread. A turn is one batch and can take seconds: without this,
+// whoever has most steps has lbfd.
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/mutex.h"
+
+namespace lbf::daemon {
+
+// Thread-safe.
+template <typename Item>
+class TurnQueue {
+ public:
+  explicit TurnQueue(unsigned threads) : threads_(std::max(1U, threads)) {}
+
+  void add(uid_t user, Item item) {
+    const MutexLock lock(mutex_);
+    const auto [found, is_new] = users_.try_emplace(user);
+    if (is_new) found->second.last_turn = turns_ - 1;  // behind those who wait longer, before who had a turn just now
+    found->second.waiting.push_back(std::move(item));
+  }
+
+  // The next turn, of the user who had one longest ago. done() must follow. Nothing: none may begin now.
+  std::optional<std::pair<uid_t, Item>> take() {
+    const MutexLock lock(mutex_);
+    const unsigned most = several_users_ || users_.size() > 1 ? std::max(1U, threads_ - 1) : threads_;
+    auto next = users_.end();
+    for (auto user = users_.begin(); user != users_.end(); ++user) {
+      if (user->second.waiting.empty() || user->second.running >= most) continue;
+      if (next == users_.end() || user->second.last_turn < next->second.last_turn) next = user;
+    }
+    if (next == users_.end()) return std::nullopt;
+    std::pair<uid_t, Item> turn{next->first, std::move(next->second.waiting.front())};
+    next->second.waiting.pop_front();
+    ++next->second.running;
+    next->second.last_turn = turns_ += 2;
+    return turn;
+  }
+
+  // True: somebody waits who could not begin before.
+  bool done(uid_t user) {
+    const MutexLock lock(mutex_);
+    const auto found = users_.find(user);
+    --found->second.running;
+    if (found->second.running == 0 && found->second.waiting.empty()) users_.erase(found);
+    return std::ranges::any_of(users_, [](const auto& one) { return !one.second.waiting.empty(); });
+  }
+
+  // Whether steps of several users are under way, also of those who have no turn to wait for now: a thread stays free
+  // for them.
+  void set_several_users(bool several) { several_users_ = several; }
+
+ private:
+  struct User {
+    std::deque<Item> waiting;
+    unsigned running = 0;
+    std::size_t last_turn = 0;  // the larger, the later
+  };
+  const unsigned threads_;
+  std::atomic<bool> several_users_{false};
+  Mutex mutex_;
+  std::map<uid_t, User> users_ GUARDED_BY(mutex_);
+  std::size_t turns_ GUARDED_BY(mutex_) = 2;
+};
+
+}  // namespace lbf::daemon
