@@ -41,7 +41,7 @@ struct DaemonConfig {
   double step_cpu_percent = 10;             // replays of a running step, of its ranks' time; 0: no limit
   std::uint32_t replay_memory_mb = 0;       // of all replays together, an estimate; 0: no limit
   double picture_limit_s = 30;              // of one picture's replay; 0: no limit
-  std::uint32_t worker_threads = 2;         // that take batches and answer
+  std::uint32_t worker_threads = 4;         // that take batches; as many again answer; no user has more than half
   std::uint32_t replay_threads = 2;
   bool replay_when_idle = false;  // while a program runs: on processors that it leaves idle
   std::uint32_t max_connections = 1024;

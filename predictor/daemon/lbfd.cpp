@@ -223,13 +223,14 @@ int run(const DaemonConfig& config) {
   if (!token) return fail(kExitFailure, token.error().message);
   Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(token).value());
   asio::io_context io(1);
-  asio::thread_pool workers(config.worker_threads);
+  constexpr unsigned kTickThreads = 1;
+  asio::thread_pool workers(HttpServer::threads(config.worker_threads) + kTickThreads);
   HttpLimits limits;
+  limits.worker_threads = config.worker_threads;
   limits.max_connections = config.max_connections;
   limits.request_memory_bytes = std::uint64_t{config.request_memory_mb} << 20;
   std::optional<HttpServer> server;
-  server.emplace(
-      io, workers, [&api](const ApiRequest& request) { return api.handle(request); }, limits);
+  server.emplace(io, workers, api, limits);
   for (const ListenAddress& address : config.listen) {
     const auto taken = server->listen(address);
     if (!taken) return fail(kExitFailure, taken.error().message);

@@ -43,6 +43,9 @@ constexpr std::uint32_t kMaxListLimit = 10000;
 constexpr std::uint64_t kMaxPictureRows = 256;
 constexpr std::uint64_t kMaxPictureColumns = 2000;
 constexpr std::size_t kMaxQueryNodes = 4096;
+// Of a target, before it is known who sends it.
+constexpr std::size_t kMostPathParts = 16;
+constexpr std::size_t kMostParameters = 64;
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -98,6 +101,28 @@ ApiResponse in_pieces(std::unique_ptr<ListPieces> pieces) {
   ApiResponse response{200, "application/json", std::move(*first), nullptr};
   if (!pieces->ended()) response.source = std::move(pieces);
   return response;
+}
+
+Error another_request() {
+  return {ErrorCode::kPermission,
+          "the munge credential was made for another request: its payload must be "
+          "'METHOD TARGET BODY-BYTES CRC32C' of this one"};
+}
+
+ApiResponse unauthenticated(const Error& error) {
+  return daemon::error_response(401, "permission", error.message);
+}
+
+// What ANSWER returns; an exception of it is an answer, too.
+template <typename Answer>
+auto answer_exceptions(const Answer& answer) -> decltype(answer()) {
+  try {
+    return answer();
+  } catch (const std::bad_alloc&) {
+    return daemon::error_response(503, "unavailable", "lbfd is out of memory: try again later");
+  } catch (const std::exception& exception) {
+    return daemon::error_response(500, "internal", std::string("lbfd: ") + exception.what());
+  }
 }
 
 // With the list for the ranks whose relay asks (docs/procedures.md, "One list for all ranks").
@@ -161,14 +186,16 @@ class TraceSource : public BodySource {
   std::uint64_t offset_ = 0;
 };
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
+// At most `most` parts: what is behind the last one is left out.
+std::vector<std::string_view> split(std::string_view text, char separator, std::size_t most) {
   std::vector<std::string_view> parts;
-  while (true) {
+  while (parts.size() < most) {
     const std::size_t at = text.find(separator);
     parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
+    if (at == std::string_view::npos) break;
     text.remove_prefix(at + 1);
   }
+  return parts;
 }
 
 // At most BYTES of TEXT, which is UTF-8, without half of a character at the end: strict writers of JSON refuse that.
@@ -203,9 +230,11 @@ struct Api::RequestTarget {
     if (!path.starts_with(kPrefix)) {
       return Error{ErrorCode::kNotFound, "there is nothing but /v1/ here: see docs/formats/http-v1.md"};
     }
-    target.path = split(path.substr(kPrefix.size()), '/');
+    target.path = split(path.substr(kPrefix.size()), '/', kMostPathParts);  // no request has as many
     if (mark == std::string_view::npos) return target;
-    for (const std::string_view pair : split(text.substr(mark + 1), '&')) {
+    const auto pairs = split(text.substr(mark + 1), '&', kMostParameters + 1);
+    if (pairs.size() > kMostParameters) return invalid_input("the request's query has more than 64 parameters");
+    for (const std::string_view pair : pairs) {
       if (pair.empty()) continue;
       const std::size_t equals = pair.find('=');
       auto key = percent_decoded(pair.substr(0, equals));
@@ -237,66 +266,70 @@ bool Api::is_open_to_all(std::string_view method, std::string_view target) {
   return method == "GET" && (target == "/v1/health" || target.starts_with("/v1/health?"));
 }
 
-Result<Caller> Api::authenticate(const ApiRequest& request, int& status) const {
-  status = 401;
-  if (!token_.empty() && request.authorization.starts_with(kTokenScheme)) {
-    const std::string_view given = std::string_view(request.authorization).substr(kTokenScheme.size());
+Result<Sender> Api::sender_of(const RequestHead& head) const {
+  if (!token_.empty() && head.authorization.starts_with(kTokenScheme)) {
+    const std::string_view given = std::string_view(head.authorization).substr(kTokenScheme.size());
     if (!same_secret(given, token_)) return Error{ErrorCode::kPermission, "the token is not this lbfd's"};
-    return Caller{::geteuid(), true};
+    return Sender{{::geteuid(), true}, {}};
   }
-  if (!request.authorization.starts_with(kScheme)) {
+  if (!head.authorization.starts_with(kScheme)) {
     return Error{ErrorCode::kPermission, "a munge credential is needed: Authorization: Munge CREDENTIAL"};
   }
-  auto identity = decode_munge_credential(request.authorization.substr(kScheme.size()));
-  if (!identity) {
-    if (identity.error().code == ErrorCode::kUnavailable) status = 503;
-    return identity.error();
-  }
-  if (identity->payload != munge_payload_of_request(request.method, request.target, request.body)) {
-    return Error{ErrorCode::kPermission,
-                 "the munge credential was made for another request: its payload must be "
-                 "'METHOD TARGET BODY-BYTES CRC32C' of this one"};
-  }
-  return Caller{identity->uid, operators_.contains(identity->uid)};
+  auto identity = decode_munge_credential(head.authorization.substr(kScheme.size()));
+  if (!identity) return identity.error();
+  // All but the body's checksum.
+  const std::string start = head.method + ' ' + head.target + ' ' + std::to_string(head.body_bytes) + ' ';
+  if (!identity->payload.starts_with(start)) return another_request();
+  return Sender{{identity->uid, operators_.contains(identity->uid)}, std::move(identity->payload)};
 }
 
-ApiResponse Api::handle(const ApiRequest& request) {
-  try {
-    const auto target = RequestTarget::parse(request.target);
+std::variant<Sender, ApiResponse> Api::authenticate(const RequestHead& head) {
+  return answer_exceptions([&]() -> std::variant<Sender, ApiResponse> {
+    const auto target = RequestTarget::parse(head.target);
     if (!target) return error_response(target.error());
-    if (is_open_to_all(request.method, request.target)) {
-      return json_response({{"status", "ok"},
-                            {"version", version_},
-                            {"steps_running", steps_.running()},
-                            {"disk_full", steps_.disk_full()}});
-    }
-    int status = 401;
-    const auto caller = authenticate(request, status);
-    if (!caller) {
-      return daemon::error_response(status, status == 401 ? "permission" : name_of(caller.error().code),
-                                    caller.error().message);
-    }
-    return route(*caller, request, *target);
-  } catch (const std::bad_alloc&) {
-    return daemon::error_response(503, "unavailable", "lbfd is out of memory: try again later");
-  } catch (const std::exception& exception) {
-    return daemon::error_response(500, "internal", std::string("lbfd: ") + exception.what());
-  }
+    auto sender = sender_of(head);
+    if (sender) return std::move(sender).value();
+    if (sender.error().code == ErrorCode::kUnavailable) return error_response(sender.error());
+    return unauthenticated(sender.error());
+  });
 }
 
-ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const RequestTarget& target) {
+ApiResponse Api::handle_open(const RequestHead& head) {
+  (void)head;
+  return answer_exceptions([&]() -> ApiResponse {
+    return json_response({{"status", "ok"},
+                          {"version", version_},
+                          {"steps_running", steps_.running()},
+                          {"disk_full", steps_.disk_full()}});
+  });
+}
+
+ApiResponse Api::handle(const RequestHead& head, std::string_view body, const Sender& sender) {
+  return answer_exceptions([&]() -> ApiResponse {
+    const auto target = RequestTarget::parse(head.target);
+    if (!target) return error_response(target.error());
+    if (!sender.munge_payload.empty() &&
+        sender.munge_payload != munge_payload_of_request(head.method, head.target, body)) {
+      return unauthenticated(another_request());
+    }
+    return route(sender.caller, head, body, *target);
+  });
+}
+
+ApiResponse Api::route(const Caller& caller, const RequestHead& head, std::string_view body,
+                       const RequestTarget& target) {
   const auto& path = target.path;
   const auto nothing_here = [&] {
-    return error_response(Error{ErrorCode::kNotFound, "no " + request.method.substr(0, 16) + " " +
-                                                          request.target.substr(0, 200) +
-                                                          " here: see docs/formats/http-v1.md"});
+    return error_response(Error{
+        ErrorCode::kNotFound,
+        "no " + head.method.substr(0, 16) + " " + head.target.substr(0, 200) + " here: see docs/formats/http-v1.md"});
   };
-  if (path[0] == "accuracy" && path.size() == 1 && request.method == "GET") return accuracy(caller, target);
+  if (path[0] == "accuracy" && path.size() == 1 && head.method == "GET") return accuracy(caller, target);
   if (path[0] != "steps") return nothing_here();
-  if (request.method == "GET" && path.size() == 1) return list_steps(caller, target);
+  if (head.method == "GET" && path.size() == 1) return list_steps(caller, target);
   if (path.size() < 5) return nothing_here();
-  if (path.size() >= 7 && path[5] == "streams") return stream_request(caller, request, target);
-  if (request.method != "GET" || path.size() > 6) return nothing_here();
+  if (path.size() >= 7 && path[5] == "streams") return stream_request(caller, head, body, target);
+  if (head.method != "GET" || path.size() > 6) return nothing_here();
 
   const auto key = make_step_key(path[1], path[2], path[3], path[4]);
   if (!key) return error_response(key.error());
@@ -339,7 +372,8 @@ ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Request
   return made ? json_response(*made) : error_response(made.error());
 }
 
-ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request, const RequestTarget& target) {
+ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, std::string_view body,
+                                const RequestTarget& target) {
   const auto& path = target.path;
   const auto key = make_step_key(path[1], path[2], path[3], path[4]);
   if (!key) return error_response(key.error());
@@ -347,8 +381,8 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
   if (!number) return error_response(number.error());
   const auto stream = static_cast<std::uint32_t>(*number);
 
-  if (request.method == "PUT" && path.size() == 7) {
-    const auto next = steps_.register_stream(caller, *key, stream, request.body);
+  if (head.method == "PUT" && path.size() == 7) {
+    const auto next = steps_.register_stream(caller, *key, stream, body);
     if (!next) return error_response(next.error());
     return json_response(answer_of({next->next_sequence, next->expected_calls_per_s, next->expected_call_s,
                                     next->expected_relay_share, std::nullopt},
@@ -358,23 +392,22 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
     if (!result) return error_response(result.error());
     const protocol::StreamAnswer said{.next_sequence = result->next_sequence};
     if (result->outcome == AppendOutcome::kGap || result->outcome == AppendOutcome::kEnded) {
-      json body = protocol::json_of(said);
-      body["error"] = result->outcome == AppendOutcome::kGap ? gap : ended;
-      body["code"] = "invalid_input";
-      return ApiResponse{409, "application/json", json_text(body), nullptr};
+      json refusal = protocol::json_of(said);
+      refusal["error"] = result->outcome == AppendOutcome::kGap ? gap : ended;
+      refusal["code"] = "invalid_input";
+      return ApiResponse{409, "application/json", json_text(refusal), nullptr};
     }
     return json_response(answer_of(said, steps_.procedure_list(*key)));
   };
-  if (request.method == "POST" && path.size() == 9 && path[7] == "batches") {
+  if (head.method == "POST" && path.size() == 9 && path[7] == "batches") {
     const auto sequence = parse_decimal(path[8], std::numeric_limits<std::int64_t>::max(), "sequence number");
     if (!sequence) return error_response(sequence.error());
     if (*sequence == 0) return error_response(invalid_input("sequence numbers begin with 1"));
-    return answer(steps_.append(caller, *key, stream, *sequence,
-                                std::as_bytes(std::span(request.body.data(), request.body.size()))),
+    return answer(steps_.append(caller, *key, stream, *sequence, std::as_bytes(std::span(body.data(), body.size()))),
                   "batches before this one are missing: send next_sequence", "the stream has ended");
   }
-  if (request.method == "POST" && path.size() == 8 && path[7] == "end") {
-    const auto end = stream_end_of(request.body);
+  if (head.method == "POST" && path.size() == 8 && path[7] == "end") {
+    const auto end = stream_end_of(body);
     if (!end) return error_response(end.error());
     return answer(steps_.end_stream(caller, *key, stream, *end),
                   "batches up to last_sequence are missing: send next_sequence, or count them in lost_batches",
@@ -456,7 +489,7 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
     } else if (name == "partition") {
       query.partition = value;
     } else if (name == "state") {
-      for (const std::string_view state : split(value, ',')) {
+      for (const std::string_view state : split(value, ',', kMostParameters)) {
         const auto found = protocol::state_of_name(state);
         if (!found) {
           return error_response(invalid_input("'" + std::string(state.substr(0, 40)) +

@@ -10,17 +10,25 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/result.h"
 #include "predictor/daemon/steps/steps.h"
 
 namespace lbf::daemon {
 
-struct ApiRequest {
+// What a request's header says.
+struct RequestHead {
   std::string method;
   std::string target;         // with the query, as in the request line
   std::string authorization;  // the header's value; empty: none
-  std::string_view body;
+  std::uint64_t body_bytes = 0;
+};
+
+// Who sends a request: known before its body is read.
+struct Sender {
+  Caller caller;
+  std::string munge_payload;  // that the body must be the one of; empty: a token, which is good for any request
 };
 
 // A body that is too long for memory, or takes long to be made: piece by piece while it is sent.
@@ -42,14 +50,26 @@ struct ApiResponse {
 
 ApiResponse error_response(int status, std::string_view code, std::string_view message);
 
-class Api {
+// What the HTTP server asks for each request. Thread-safe; may wait for the disk and for munge.
+class RequestHandler {
+ public:
+  virtual ~RequestHandler() = default;
+  // Who sends it, or the answer that refuses it.
+  virtual std::variant<Sender, ApiResponse> authenticate(const RequestHead& head) = 0;
+  virtual ApiResponse handle(const RequestHead& head, std::string_view body, const Sender& sender) = 0;
+  // REQUIRES: Api::is_open_to_all() of it.
+  virtual ApiResponse handle_open(const RequestHead& head) = 0;
+};
+
+class Api : public RequestHandler {
  public:
   // REQUIRES: `steps` outlives the object. `operators`: uids that see and write everybody's steps.
   // `token`: who sends it is lbfd's own user, without munge; empty: nobody does.
   Api(Steps& steps, std::set<uid_t> operators, std::string version, std::string token = {});
 
-  // Thread-safe; may wait for the disk and for munge.
-  ApiResponse handle(const ApiRequest& request);
+  std::variant<Sender, ApiResponse> authenticate(const RequestHead& head) override;
+  ApiResponse handle(const RequestHead& head, std::string_view body, const Sender& sender) override;
+  ApiResponse handle_open(const RequestHead& head) override;
 
   // Before the body is read: how long it may be for this request (0: none).
   static std::size_t body_limit_bytes(std::string_view method, std::string_view target);
@@ -58,9 +78,10 @@ class Api {
 
  private:
   struct RequestTarget;
-  Result<Caller> authenticate(const ApiRequest& request, int& status) const;
-  ApiResponse route(const Caller& caller, const ApiRequest& request, const RequestTarget& target);
-  ApiResponse stream_request(const Caller& caller, const ApiRequest& request, const RequestTarget& target);
+  Result<Sender> sender_of(const RequestHead& head) const;
+  ApiResponse route(const Caller& caller, const RequestHead& head, std::string_view body, const RequestTarget& target);
+  ApiResponse stream_request(const Caller& caller, const RequestHead& head, std::string_view body,
+                             const RequestTarget& target);
   ApiResponse accuracy(const Caller& caller, const RequestTarget& target);
   ApiResponse picture(const Caller& caller, const StepKey& key, const RequestTarget& target);
   ApiResponse list_steps(const Caller& caller, const RequestTarget& target);

@@ -68,6 +68,29 @@ TEST_F(HttpProtocol, TooLongIsRefusedBeforeItIsRead) {
               StartsWith("HTTP/1.1 411"));
 }
 
+// Without one nobody gets memory for 16 MiB.
+TEST_F(HttpProtocol, TheCredentialIsReadBeforeTheBody) {
+  start();
+  const std::string target = "/v1/steps/c/1/0/0/streams/0/batches/1";
+  const auto announce = [&](const std::string& credential) {
+    return raw_exchange("POST " + target + " HTTP/1.1\r\nHost: x\r\nContent-Length: 16777216\r\nAuthorization: Munge " +
+                        credential + "\r\n\r\n");
+  };
+  EXPECT_THAT(announce("x"), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(announce(*encode_munge_credential(munge_payload_of_request("POST", target, "shorter"))),
+              StartsWith("HTTP/1.1 401"));
+}
+
+TEST_F(HttpProtocol, TargetsHaveBounds) {
+  start();
+  std::string parameters;
+  for (int i = 0; i < 65; ++i) parameters += "&a" + std::to_string(i);
+  EXPECT_THAT(get("/v1/steps?" + parameters, "x"), StartsWith("HTTP/1.1 400"));
+  const std::string parts = "/v1/steps" + std::string(5000, '/');
+  EXPECT_THAT(get(parts, *encode_munge_credential(munge_payload_of_request("GET", parts, ""))),
+              StartsWith("HTTP/1.1 404"));
+}
+
 TEST_F(HttpProtocol, WhatIsNotHttpDoesNoHarm) {
   start();
   EXPECT_THAT(raw_exchange("\x16\x03\x01 hello\r\n\r\n"), StartsWith("HTTP/1.1 400"));

@@ -1,0 +1,39 @@
+// HttpSession: one connection of HttpServer. Header, who sends it, body as its memory comes, handler, answer, and
+// again.
+#pragma once
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "predictor/daemon/http/api.h"
+#include "predictor/daemon/http/body_memory.h"
+#include "predictor/daemon/http/connections.h"
+#include "predictor/daemon/http/http_server.h"
+#include "predictor/daemon/http/request_queue.h"
+
+namespace lbf::daemon {
+
+// What the sessions of a server share. REQUIRES: used by the thread that runs `io`.
+struct HttpSessions {
+  HttpSessions(boost::asio::io_context& io_context, boost::asio::thread_pool& workers, RequestHandler& request_handler,
+               const HttpLimits& http_limits);
+
+  boost::asio::io_context& io;
+  RequestHandler& handler;
+  const HttpLimits limits;
+  Connections connections;
+  BodyMemory bodies;
+  RequestQueue queue;
+  ShareCount requests;  // of each user: authenticated, not yet answered
+  bool stopping = false;
+  std::function<void()> on_idle;  // once, when the last connection is gone while stopping
+};
+
+// A connection of PEER's, which nobody has read from yet.
+void begin_session(std::shared_ptr<HttpSessions> sessions, boost::asio::generic::stream_protocol::socket socket,
+                   const std::string& peer);
+
+}  // namespace lbf::daemon
