@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -60,7 +61,9 @@ class Api {
   struct RequestTarget;
   Result<Caller> authenticate(const ApiRequest& request, int& status) const;
   ApiResponse route(const Caller& caller, const ApiRequest& request, const RequestTarget& target);
-  ApiResponse stream_request(const Caller& caller, const ApiRequest& request, const RequestTarget& target);
+  // PATH: "streams" and what comes behind it.
+  ApiResponse stream_request(const Caller& caller, const ApiRequest& request, const StepKey& key,
+                             std::span<const std::string_view> path);
   ApiResponse accuracy(const Caller& caller, const RequestTarget& target);
   ApiResponse picture(const Caller& caller, const StepKey& key, const RequestTarget& target);
   ApiResponse list_steps(const Caller& caller, const RequestTarget& target);
