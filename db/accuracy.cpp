@@ -165,17 +165,18 @@ Result<Accuracy> AccuracyStore::accuracy(const OutcomeQuery& query) const {
 }
 
 Result<ErrorFit> AccuracyStore::fit_of(const std::string& cluster, std::uint32_t job, std::uint32_t step,
-                                       std::uint32_t restart) const {
+                                       std::uint32_t restart, std::uint64_t submit_s) const {
   ErrorFit fit;
   auto done = database_.read([&](SQLite::Database& connection) {
     RowReader program(connection,
                       "SELECT o.error_percent FROM outcome o WHERE o.distance <> 'self' AND "
                       "o.program_row = (SELECT r.program_row FROM run r JOIN step s ON s.step_row = r.step_row "
-                      "WHERE s.cluster = ? AND s.job = ? AND s.step = ? AND s.restart = ?)");
+                      "WHERE s.cluster = ? AND s.job = ? AND s.step = ? AND s.restart = ? AND s.submit_s = ?)");
     program.bind(1, cluster);
     program.bind(2, std::int64_t{job});
     program.bind(3, std::int64_t{step});
     program.bind(4, std::int64_t{restart});
+    program.bind(5, static_cast<std::int64_t>(submit_s));
     fit.program = summary_of(errors_of(program));
     RowReader site(connection, "SELECT error_percent FROM outcome WHERE distance <> 'self'");
     fit.site = summary_of(errors_of(site));

@@ -62,8 +62,8 @@ class AccuracyStore {
   explicit AccuracyStore(Database& database) : database_(database) {}
   Result<Accuracy> accuracy(const OutcomeQuery& query) const;
   // `step`: of no program, or not stored: `program` has no outcomes.
-  Result<ErrorFit> fit_of(const std::string& cluster, std::uint32_t job, std::uint32_t step,
-                          std::uint32_t restart) const;
+  Result<ErrorFit> fit_of(const std::string& cluster, std::uint32_t job, std::uint32_t step, std::uint32_t restart,
+                          std::uint64_t submit_s) const;
 
  private:
   Database& database_;

@@ -111,6 +111,10 @@ Result<void> Database::migrate() {
     return invalid_input(path_ + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
                          std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
   }
+  if (found == known) return {};
+  // A migration that makes a table anew must not delete what refers to its rows; inside a transaction sqlite takes no
+  // change of this.
+  write_pragma("foreign_keys = OFF");
   for (const Migration& migration : migrations()) {
     if (migration.number <= found) continue;
     auto done = write([&](SQLite::Database& connection) {
@@ -121,7 +125,13 @@ Result<void> Database::migrate() {
       return Error{done.error().code, std::string("migration ") + migration.name + " failed: " + done.error().message};
     }
   }
+  write_pragma("foreign_keys = ON");
   return {};
+}
+
+void Database::write_pragma(const char* pragma) {
+  const MutexLock lock(mutex_);
+  connection_->exec(std::string("PRAGMA ") + pragma);
 }
 
 int Database::schema_version() const {

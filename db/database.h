@@ -47,6 +47,7 @@ class Database {
  private:
   Database(std::string path, std::unique_ptr<SQLite::Database> connection, bool created);
   Result<void> migrate();
+  void write_pragma(const char* pragma);
   Result<void> run(const char* begin, const std::function<void(SQLite::Database&)>& work);
 
   std::string path_;

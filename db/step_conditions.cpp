@@ -50,6 +50,7 @@ StepConditions conditions_of(SQLite::Database& connection, const StepQuery& quer
   if (query.het_offset) where.add(" AND +het_offset = ?", *query.het_offset);
   if (query.step) where.add(" AND +step = ?", *query.step);
   if (query.restart) where.add(" AND +restart = ?", *query.restart);
+  if (query.submit_s) where.add(" AND +submit_s = ?", *query.submit_s);
   const bool narrow = query.since_s && !few && !is_wide(connection, query);
   const bool by_end = narrow;
   if (query.uid) where.add(few ? " AND +uid = ?" : " AND uid = ?", *query.uid);

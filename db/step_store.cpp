@@ -16,25 +16,26 @@ namespace {
 
 // A step's name: what the row stays with when the step is put again.
 bool is_of_key(std::string_view column) {
-  return column == "cluster" || column == "job" || column == "step" || column == "restart";
+  return column == "cluster" || column == "job" || column == "step" || column == "restart" || column == "submit_s";
 }
 
 const std::string& upsert() {
-  static const std::string sql =
-      "INSERT INTO step (fastest_position, self_position" +
-      each_column(kStepFields, [](std::string_view name) { return name; }) + ") VALUES (?, ?" +
-      each_column(kStepFields, [](std::string_view) { return "?"; }) +
-      ") ON CONFLICT (cluster, job, step, restart) DO UPDATE SET fastest_position = excluded.fastest_position, "
-      "self_position = excluded.self_position" +
-      [] {
-        std::string updates;
-        protocol::for_each_field(kStepFields, [&](const auto& field) {
-          const std::string name(field.sql.column);
-          if (field.sql.is_stored() && !is_of_key(name)) updates += ", " + name + " = excluded." + name;
-        });
-        return updates;
-      }() +
-      " RETURNING step_row";
+  static const std::string sql = "INSERT INTO step (fastest_position, self_position" +
+                                 each_column(kStepFields, [](std::string_view name) { return name; }) +
+                                 ") VALUES (?, ?" + each_column(kStepFields, [](std::string_view) { return "?"; }) +
+                                 ") ON CONFLICT (cluster, job, step, restart, submit_s) DO UPDATE SET fastest_position "
+                                 "= excluded.fastest_position, "
+                                 "self_position = excluded.self_position" +
+                                 [] {
+                                   std::string updates;
+                                   protocol::for_each_field(kStepFields, [&](const auto& field) {
+                                     const std::string name(field.sql.column);
+                                     if (field.sql.is_stored() && !is_of_key(name))
+                                       updates += ", " + name + " = excluded." + name;
+                                   });
+                                   return updates;
+                                 }() +
+                                 " RETURNING step_row";
   return sql;
 }
 
@@ -114,8 +115,8 @@ bool StepQuery::matches(const StepRecord& record) const {
   return is(cluster, record.cluster) && is(job, record.job) &&
          (!job_group || record.job == *job_group || record.array_job == job_group || record.het_job == job_group) &&
          is(array_task, record.array_task) && is(het_offset, record.het_offset) && is(step, record.step) &&
-         is(restart, record.restart) && is(uid, record.uid) && is(account, record.account) &&
-         is(partition, record.partition) &&
+         is(restart, record.restart) && is(submit_s, record.submit_s) && is(uid, record.uid) &&
+         is(account, record.account) && is(partition, record.partition) &&
          (states.empty() || std::find(states.begin(), states.end(), record.state) != states.end()) &&
          (nodes.empty() ||
           std::find_first_of(nodes.begin(), nodes.end(), record.nodes.begin(), record.nodes.end()) != nodes.end()) &&
@@ -191,15 +192,17 @@ Result<std::size_t> StepStore::remove_ended_before(double before_s, std::size_t 
 }
 
 Result<std::optional<StepState>> StepStore::state_of(const std::string& cluster, std::uint32_t job, std::uint32_t step,
-                                                     std::uint32_t restart) const {
+                                                     std::uint32_t restart, std::uint64_t submit_s) const {
   std::optional<StepState> state;
   auto done = database_.read([&](SQLite::Database& connection) {
     SQLite::Statement statement(connection,
-                                "SELECT state FROM step WHERE cluster = ? AND job = ? AND step = ? AND restart = ?");
+                                "SELECT state FROM step WHERE cluster = ? AND job = ? AND step = ? AND restart = ? AND "
+                                "submit_s = ?");
     statement.bind(1, cluster);
     statement.bind(2, job);
     statement.bind(3, step);
     statement.bind(4, restart);
+    statement.bind(5, static_cast<std::int64_t>(submit_s));
     if (statement.executeStep()) state = protocol::state_of_name(statement.getColumn(0).getString());
   });
   if (!done) return done.error();

@@ -16,6 +16,8 @@
 
 namespace lbf::db {
 
+enum class Duplicates : std::uint8_t { kAll, kLatest };
+
 struct StepQuery {
   std::optional<std::string> cluster;
   std::optional<std::uint32_t> job;        // this very job
@@ -24,6 +26,10 @@ struct StepQuery {
   std::optional<std::uint32_t> het_offset;
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> restart;
+  std::optional<std::uint64_t> submit_s;
+  // Of jobs that had one number: the latest one (with its restarts), or all of them. For daemon::Steps, which also has
+  // what is not stored yet.
+  Duplicates duplicates = Duplicates::kAll;
   std::optional<uid_t> uid;
   std::optional<StepRow> row;  // this very one, of those in the database
   std::optional<std::string> account;
@@ -62,7 +68,7 @@ class StepStore {
 
   // The state of one step; nothing when it is not known.
   Result<std::optional<StepState>> state_of(const std::string& cluster, std::uint32_t job, std::uint32_t step,
-                                            std::uint32_t restart) const;
+                                            std::uint32_t restart, std::uint64_t submit_s) const;
 
  private:
   Database& database_;

@@ -36,6 +36,12 @@ Result<std::optional<Number>> optional_number(const json& description, const cha
   return std::optional<Number>(static_cast<Number>(number));
 }
 
+Result<std::uint64_t> optional_submit(const json& description) {
+  const auto submit_s = optional_number<std::uint64_t>(description, "submit", kMaxSubmitS);
+  if (!submit_s) return submit_s.error();
+  return submit_s->value_or(0);
+}
+
 Result<bool> optional_flag(const json& description, const char* key) {
   const json* value = find(description, key);
   if (value == nullptr) return false;
@@ -188,6 +194,7 @@ Result<StepDescription> decode_step_description(std::string_view text) {
   LBF_TAKE(job, optional_number<std::uint32_t>(raw, "job", kMaxU32));
   LBF_TAKE(step, optional_number<std::uint32_t>(raw, "step", kMaxU32));
   LBF_TAKE(restart, optional_number<std::uint32_t>(raw, "restart", kMaxU32));
+  LBF_TAKE(submit_s, optional_submit(raw));
   LBF_TAKE(array_job, optional_number<std::uint32_t>(raw, "array_job", kMaxU32));
   LBF_TAKE(array_task, optional_number<std::uint32_t>(raw, "array_task", kMaxU32));
   LBF_TAKE(het_job, optional_number<std::uint32_t>(raw, "het_job", kMaxU32));
@@ -274,6 +281,7 @@ json json_of(const StepDescription& description) {
   put("job", description.job);
   put("step", description.step);
   put("restart", description.restart);
+  if (description.submit_s > 0) out["submit"] = description.submit_s;
   put("array_job", description.array_job);
   put("array_task", description.array_task);
   put("het_job", description.het_job);

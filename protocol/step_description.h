@@ -26,6 +26,7 @@ inline constexpr std::size_t kMaxDescriptionBytes = std::size_t{8} << 20;
 inline constexpr std::size_t kMaxNodeNameBytes = 255;
 inline constexpr std::size_t kMaxNameBytes = 255;  // of a user, an account, a partition
 inline constexpr std::uint32_t kMaxCpusOnNode = 1u << 20;
+inline constexpr std::uint64_t kMaxSubmitS = std::uint64_t{1} << 53;  // what JSON and sqlite keep exactly
 
 // nlohmann::json moves without throwing; the linter sees the assertions in it.
 struct StepDescription {  // NOLINT(bugprone-exception-escape)
@@ -33,6 +34,7 @@ struct StepDescription {  // NOLINT(bugprone-exception-escape)
   std::optional<std::uint32_t> job;
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> restart;
+  std::uint64_t submit_s = 0;              // when the job was submitted, seconds since 1970; 0: not said
   std::optional<std::uint32_t> array_job;  // with array_task, or neither
   std::optional<std::uint32_t> array_task;
   std::optional<std::uint32_t> het_job;  // with het_offset, or neither

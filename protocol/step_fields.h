@@ -55,6 +55,7 @@ struct StepFields {
   std::uint32_t job = 0;
   std::uint32_t step = 0;
   std::uint32_t restart = 0;
+  std::uint64_t submit_s = 0;              // of the job, since the epoch; 0: not said
   std::optional<std::uint32_t> array_job;  // of an array's task: with array_task
   std::optional<std::uint32_t> array_task;
   std::optional<std::uint32_t> het_job;  // of a heterogeneous job's component: with het_offset
@@ -118,6 +119,7 @@ inline constexpr auto kStepTable = [] {
       Field{&S::job, "job", "job", Unit::kNone, kNoColumn, "Slurm's number"},
       Field{&S::step, "step", "step", Unit::kNone, kNoColumn, "Slurm's number"},
       Field{&S::restart, "restart", "restart", Unit::kNone, {"Restart", 7}, "how often Slurm had started the job before"},
+      Field{&S::submit_s, "submit", "submit_s", Unit::kEpochSeconds, {"Submit", 19}, "of the job, by Slurm; tells jobs of one number apart; 0 if unknown"},
       Field{&S::array_job, "array_job", "array_job", Unit::kNone, kNoColumn, "null unless it is a task of an array"},
       Field{&S::array_task, "array_task", "array_task", Unit::kNone, kNoColumn, "likewise"},
       Field{&S::het_job, "het_job", "het_job", Unit::kNone, kNoColumn, "null unless it is a component of a heterogeneous job"},

@@ -22,7 +22,7 @@ Error answer_error(const std::string& what);
 
 // What lists are ordered by: an array's tasks and a heterogeneous job's components are together and in their own order,
 // whatever job ids they have.
-using StepOrder = std::array<std::uint64_t, 6>;
+using StepOrder = std::array<std::uint64_t, 7>;
 StepOrder order_of(const Step& step);
 void put_in_order(std::vector<Step>& steps);
 

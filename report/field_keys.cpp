@@ -6,7 +6,7 @@
 namespace lbf::report {
 namespace {
 
-constexpr std::string_view kOfEveryStep = "cluster,job,step,restart,array_job,array_task,het_job,het_offset";
+constexpr std::string_view kOfEveryStep = "cluster,job,step,restart,submit,array_job,array_task,het_job,het_offset";
 
 bool has_key(std::string_view keys, std::string_view key) {
   while (true) {

@@ -129,6 +129,9 @@ std::string show(const std::string& text, protocol::Unit) {
 std::string show(std::uint32_t count, protocol::Unit) {
   return std::to_string(count);
 }
+std::string show(std::uint64_t count, protocol::Unit unit) {
+  return unit == protocol::Unit::kEpochSeconds ? format_timestamp(static_cast<double>(count)) : std::to_string(count);
+}
 std::string show(StepState state, protocol::Unit) {
   return name_of(state);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -243,7 +244,7 @@ std::string render_step(const Step& step, const PageStyle& style) {
 
 Result<std::string> join_answers(const std::vector<std::string>& answers) {
   Json steps = Json::array();
-  std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
+  std::set<std::array<std::string, 5>> seen;
   for (const std::string& answer : answers) {
     Json document = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
     if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array()) {
@@ -256,7 +257,8 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
       };
       // A step without numbers is no duplicate of another one; parse_steps names it.
       const bool numbered = !part("job").empty() && !part("step").empty();
-      if (numbered && !seen.insert({part("cluster"), part("job"), part("step"), part("restart")}).second) continue;
+      std::array key{part("cluster"), part("job"), part("step"), part("submit"), part("restart")};
+      if (numbered && !seen.insert(std::move(key)).second) continue;
       steps.push_back(std::move(step));
     }
   }
@@ -273,7 +275,8 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
       const std::uint64_t het_job = number(step, "het_job");
       const std::uint64_t job = number(step, "job");
       return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : job), number(step, "array_task"),
-                             number(step, "het_offset"), job, number(step, "step"), number(step, "restart"));
+                             number(step, "het_offset"), job, number(step, "step"), number(step, "submit"),
+                             number(step, "restart"));
     };
     return key(a) < key(b);
   });

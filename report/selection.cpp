@@ -174,6 +174,8 @@ std::vector<std::string> request_targets(const Selection& selection) {
   std::string window = fmt::format("&limit={}", kStepLimit);
   if (selection.since) window += fmt::format("&since={}", *selection.since);
   if (selection.until) window += fmt::format("&until={}", *selection.until);
+  if (selection.submit_s) window += fmt::format("&submit={}", *selection.submit_s);
+  if (selection.duplicates) window += "&duplicates=1";
   if (selection.detail) window += "&detail=1";
   if (selection.summary) window += "&summary=1";
   if (!selection.rows.empty()) window += "&rows=" + selection.rows;

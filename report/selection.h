@@ -30,6 +30,8 @@ struct Selection {
   std::vector<std::string> states;      // lbfd's words; empty: any
   std::string nodes;                    // Slurm's list of names: steps that ran on one of them; empty: any
   bool operator_view = true;            // with jobs and no users: ask for everybody's, which lbfd allows operators only
+  std::optional<std::uint64_t> submit_s;  // of jobs that had one number the one that was submitted then
+  bool duplicates = false;                // also the earlier ones
   std::optional<std::time_t> since;
   std::optional<std::time_t> until;
   bool detail = false;   // also what lists leave out: rank_finish_s

@@ -404,6 +404,7 @@ StepOrder order_of(const Step& step) {
           step.het_offset.value_or(0),
           step.job,
           step.step,
+          step.submit_s,
           step.restart};
 }
 
@@ -454,9 +455,10 @@ std::string step_name(std::uint64_t step) {
 
 std::vector<Step> one_per_job(std::vector<Step> steps) {
   std::vector<Step> out;
-  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, std::size_t> place_of_job;
+  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>, std::size_t> place_of_job;
   for (Step& step : steps) {
-    const auto [place, is_new] = place_of_job.try_emplace({step.cluster, step.job, step.restart}, out.size());
+    const auto [place, is_new] =
+        place_of_job.try_emplace({step.cluster, step.job, step.submit_s, step.restart}, out.size());
     step.stands_for_job = true;
     if (is_new) {
       out.push_back(std::move(step));
@@ -470,6 +472,12 @@ std::vector<Step> one_per_job(std::vector<Step> steps) {
 std::string raw_job_id(const Step& step) {
   if (step.stands_for_job) return std::to_string(step.job);
   return fmt::format("{}.{}", step.job, step_name(step.step));
+}
+
+std::string key_of(const Step& step) {
+  std::string key = fmt::format("{}/{}/{}/{}", step.cluster, step.job, step.step, step.restart);
+  if (step.submit_s > 0) key += fmt::format("/{}", step.submit_s);
+  return key;
 }
 
 std::string job_id(const Step& step) {

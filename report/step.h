@@ -102,6 +102,8 @@ std::string job_id(const Step& step);
 std::string raw_job_id(const Step& step);
 // Of each job (and restart) the step that ran longest, in the order of the jobs: sacct -X.
 std::vector<Step> one_per_job(std::vector<Step> steps);
+// "c/12/0/0/1700000000": the step's key in lbfd's addresses (docs/formats/http-v1.md).
+std::string key_of(const Step& step);
 // The word for Slurm's reserved step numbers ("batch", "extern", "interactive"), else the number.
 std::string step_name(std::uint64_t step);
 // Programs that mpirun started have numbers that Slurm never gives a step (docs/relay.md) and are called
@@ -112,9 +114,9 @@ inline constexpr std::string_view kRunPrefix = "mpirun-";
 // "lmp -in melt.in": the command with the base name of the program; "" where lbfd did not tell.
 std::string command_line(const Step& step);
 
-// The steps in lbfd's answer {"steps":[...]}, by job, step and restart, or a single STEP. Unknown keys are ignored,
-// missing and null ones are unknown values. Errors (kInvalidInput, naming step and key): no JSON, job or step number
-// missing, a known key with a value of another type, a time that is negative.
+// The steps in lbfd's answer {"steps":[...]}, by job, step, submit time and restart, or a single STEP. Unknown keys are
+// ignored, missing and null ones are unknown values. Errors (kInvalidInput, naming step and key): no JSON, job or step
+// number missing, a known key with a value of another type, a time that is negative.
 Result<std::vector<Step>> parse_steps(std::string_view json);
 
 }  // namespace lbf::report

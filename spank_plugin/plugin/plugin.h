@@ -7,6 +7,7 @@
 #include <string>
 
 #include "spank_plugin/plugin/config.h"
+#include "spank_plugin/plugin/job_submit.h"
 #include "spank_plugin/plugin/relay_process.h"
 #include "spank_plugin/plugin/spank_handle.h"
 
@@ -24,6 +25,7 @@ struct PluginState {
   std::uint32_t job_id = 0;
   std::uint32_t step_id = 0;
   bool step_known = false;
+  std::optional<JobSubmit> submit;  // of the step's job; the components of a heterogeneous job share it
 
   // slurmstepd
   std::optional<RelayProcess> relay;

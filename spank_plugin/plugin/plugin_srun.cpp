@@ -77,27 +77,21 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
   }
 }
 
+std::optional<std::string> own_variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
 // What lbf-report -j takes for this step alone. The task that has its array's number needs its other name: `-j 12`
 // means all of array 12. The components of a heterogeneous job number their steps together, and a program over several
 // is the first one's step, whichever of them srun tells us: the number of the whole job and the step's say which it is.
 std::string report_id(std::uint32_t job, std::uint32_t step) {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::string() : value;
-  };
   std::string id = std::to_string(job);
-  const std::string task = variable("SLURM_ARRAY_TASK_ID");
-  if (!task.empty() && variable("SLURM_ARRAY_JOB_ID") == id) {
+  const std::string task = own_variable("SLURM_ARRAY_TASK_ID").value_or("");
+  if (!task.empty() && own_variable("SLURM_ARRAY_JOB_ID") == id) {
     id += "_" + task;
   } else {
-    for (const std::string group : {"SLURM_JOB_ID_HET_GROUP_", "SLURM_JOB_ID_PACK_GROUP_"}) {
-      const auto id_of = [&](int offset) { return variable((group + std::to_string(offset)).c_str()); };
-      for (int offset = 0; !id_of(offset).empty(); ++offset) {
-        if (id_of(offset) != std::to_string(job)) continue;
-        id = id_of(0);
-        break;
-      }
-    }
+    id = std::to_string(whole_job(own_variable, job));
   }
   return id + "." + std::to_string(step);
 }
@@ -118,13 +112,25 @@ void local_user_init(SpankHandle spank) {
   plugin.step_known = job && step && *step <= SLURM_MAX_NORMAL_STEP_ID && !is_launcher(spank.arguments());
   plugin.job_id = job.value_or(0);
   plugin.step_id = step.value_or(0);
+  if (!job || !plugin.admin || !plugin.step || !plugin.step->predict) return;
+  if (!plugin.submit) {
+    const std::uint32_t whole = whole_job(own_variable, *job);
+    const auto known = known_submit(own_variable, whole);
+    plugin.submit = known ? *known : ask_submit(whole);
+  }
+  // srun makes the tasks' environment of its own after this hook.
+  ::setenv(kSubmitVariable, plugin.submit->text().c_str(), 1);
 }
 
 void exit() {
   const PluginState& plugin = state();
   if (!plugin.step_known || !plugin.admin || !plugin.step || !plugin.step->predict) return;
   const std::string id = report_id(plugin.job_id, plugin.step_id);
-  if (!run_report(plugin.admin->report, {"--brief", "-j", id}, plugin.admin->lbfd)) {
+  std::vector<std::string> words{"--brief", "-j", id};
+  // Not an earlier job's step of the same number, which lbfd may know while it has nothing of this one.
+  if (plugin.submit && plugin.submit->submit_s > 0)
+    words.push_back("--submit=" + std::to_string(plugin.submit->submit_s));
+  if (!run_report(plugin.admin->report, std::move(words), plugin.admin->lbfd)) {
     say("see lbf-report -j " + id);
   }
 }

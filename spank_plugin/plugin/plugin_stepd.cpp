@@ -94,6 +94,17 @@ void pass_restart_count(const SpankHandle& spank) {
   spank.set_environment(kRestartVariable, std::to_string(*job) + ":" + std::to_string(*restarts));
 }
 
+// So that the programs of mpirun on all nodes, and the script's sruns, are of one job. An interactive step has it from
+// its srun.
+void pass_submit_time(const SpankHandle& spank, std::uint32_t step_id) {
+  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
+  if (!job) return;
+  const Environment environment = [&spank](const std::string& name) { return spank.environment(name.c_str()); };
+  const std::uint32_t whole = whole_job(environment, *job);
+  if (step_id != SLURM_BATCH_SCRIPT && known_submit(environment, whole)) return;
+  spank.set_environment(kSubmitVariable, ask_submit(whole).text());
+}
+
 // A step inside a step (srun started by a task or by a batch script), or a job submitted from one, inherits the outer
 // step's capture: it is not meant for it.
 void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
@@ -265,6 +276,7 @@ void user_init(SpankHandle spank) {
   const AdminConfig admin = state().admin.value_or(default_config());
   clear_capture(spank, admin);
   if (!step.predict || !state().admin) return;
+  if (script) pass_submit_time(spank, *step_id);
   // In a script mpirun may start programs on this node without any step.
   const std::vector<std::string> command = spank.arguments();
   const bool launcher = script || is_launcher(command);

@@ -15,6 +15,7 @@ extern "C" {
 #include "base/job_nodes.h"
 #include "base/number.h"
 #include "protocol/relay_description.h"
+#include "spank_plugin/plugin/job_submit.h"
 
 namespace lbf::plugin {
 namespace {
@@ -227,6 +228,8 @@ protocol::StepDescription describe_job(const SpankHandle& spank, std::uint32_t j
   protocol::StepDescription out;
   out.job = job;
   out.restart = restart_count(spank, job);
+  const Environment environment = [&spank](const std::string& name) { return spank.environment(name.c_str()); };
+  if (const auto submit = known_submit(environment, het ? het->leader : job)) out.submit_s = submit->submit_s;
   out.networks = step.networks;
   out.overhead_limit_percent = step.overhead_limit_percent();
   out.limits = step.limits;

@@ -79,6 +79,7 @@ Result<StepIdentity> read_step_identity(const std::string& description) {
   StepIdentity identity;
   identity.key = (step->cluster.empty() ? "cluster" : step->cluster) + "/" + std::to_string(*step->job) + "/" +
                  std::to_string(*step->step) + "/" + std::to_string(step->restart.value_or(0));
+  if (step->submit_s > 0) identity.key += "/" + std::to_string(step->submit_s);
   identity.stream = step->node_index;
   identity.step_number = *step->step;
   identity.tasks = step->tasks;

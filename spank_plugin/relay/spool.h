@@ -21,7 +21,7 @@ inline constexpr std::string_view kSpoolSuffix = ".lbfspool";
 
 // Where the batches in the file belong.
 struct SpoolHeader {
-  std::string key;  // CLUSTER/JOB/STEP/RESTART
+  std::string key;  // CLUSTER/JOB/STEP/RESTART/SUBMIT, as in http-v1
   std::uint32_t stream = 0;
   std::string server;       // of lbfd
   std::string description;  // the step's, JSON, for PUT

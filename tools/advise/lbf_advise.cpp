@@ -175,9 +175,7 @@ Result<std::shared_ptr<const engine::Network>> network_named(const CommandLine& 
 // How far predictions from this step's program, and of the site, were off. An older lbfd does not know it:
 // then nothing is.
 void ask_for_errors(HttpClient& client, const report::Step& step, AdviseOptions& options) {
-  const std::string target = "/v1/steps/" + step.cluster + '/' + std::to_string(step.job) + '/' +
-                             std::to_string(step.step) + '/' + std::to_string(step.restart) + "/accuracy";
-  const Result<HttpResponse> answer = client.request("GET", target);
+  const Result<HttpResponse> answer = client.request("GET", "/v1/steps/" + report::key_of(step) + "/accuracy");
   if (!answer || answer->status != 200) return;
   const auto fit = report::parse_error_fit(answer->body);
   if (!fit) return;

@@ -23,6 +23,8 @@ struct Conflict {
 };
 constexpr Conflict kConflicts[] = {
     {[](const auto& o, const auto& s) { return o.brief && s.jobs.empty(); }, "--brief needs -j JOB[.STEP]"},
+    {[](const auto& o, const auto& s) { return (o.duplicates || o.submit_s) && s.jobs.empty(); },
+     "-D and --submit are about jobs of one number: give -j JOB"},
     {[](const auto& o, const auto& s) { return o.plot && s.jobs.empty(); }, "--plot needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return !o.html.empty() && s.jobs.empty(); }, "--html needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return o.procedures && s.jobs.empty(); }, "--procedures needs -j JOB[.STEP]"},
@@ -63,6 +65,8 @@ Result<Selection> selection_of(const ReportOptions& options) {
     auto jobs = report::parse_jobs(options.jobs);
     if (!jobs) return jobs.error();
     out.jobs = std::move(*jobs);
+    out.duplicates = options.duplicates;
+    out.submit_s = options.submit_s;
     out.detail = options.json || options.yaml || options.overhead;
   }
   if (!options.users.empty()) {
@@ -131,6 +135,10 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_option("-j,--jobs", options.jobs,
                  "JOB[_TASK|_[TASKS]|+OFFSET][.STEP][,...]: these jobs, whenever they ran, in full")
       ->type_name("JOBS");
+  app.add_flag("-D,--duplicates", options.duplicates,
+               "with -j, also earlier jobs that had the same number; else the latest with its restarts");
+  app.add_option("--submit", options.submit_s, "with -j, the job that was submitted then, in seconds since 1970")
+      ->type_name("SECONDS");
   app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
   app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
   app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")->type_name("ACCOUNTS");

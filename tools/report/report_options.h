@@ -22,6 +22,8 @@ struct ReportOptions {
   std::string jobs;
   std::string users;
   bool all_users = false;
+  bool duplicates = false;
+  std::optional<std::uint64_t> submit_s;
   std::string since;
   std::string until;
   std::string format;

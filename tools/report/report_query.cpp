@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,10 +62,10 @@ Result<std::string> ask(HttpClient& client, Selection& selection) {
 }
 
 Result<void> ask_rows(HttpClient& client, Selection& selection, const std::function<void(Step& step)>& take) {
-  std::set<std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>> seen;
+  std::set<std::string> seen;
   const bool several = request_targets(selection).size() > 1;
   const auto take_once = [&](Step& step) {
-    if (!several || seen.emplace(step.cluster, step.job, step.step, step.restart).second) take(step);
+    if (!several || seen.insert(key_of(step)).second) take(step);
   };
   std::optional<RowsStream> rows;
   rows.emplace(take_once);
@@ -86,7 +85,7 @@ Error nothing_known(const Selection& selection) {
 }
 
 std::string address_of(const Step& step) {
-  return fmt::format("/v1/steps/{}/{}/{}/{}", step.cluster, step.job, step.step, step.restart);
+  return "/v1/steps/" + key_of(step);
 }
 
 }  // namespace lbf::tools

@@ -378,12 +378,13 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
   const std::string name = "job " + report::text_of(wanted);
   const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
   if (!steps) return Error{ErrorCode::kInternal, server + ": " + steps.error().message};
-  // A restarted job has its step once per restart: the last one counts. Two clusters' jobs may have one
-  // number.
+  // A restarted job has its step once per restart, and a number may be given again: the last one counts. Two clusters'
+  // jobs may have one number.
   std::map<std::pair<std::string, std::string>, const report::Step*> last_restart;
+  const auto run_of = [](const report::Step& step) { return std::pair(step.submit_s, step.restart); };
   for (const report::Step& step : *steps) {
     const report::Step*& known = last_restart[{step.cluster, report::job_id(step)}];
-    if (known == nullptr || known->restart < step.restart) known = &step;
+    if (known == nullptr || run_of(*known) < run_of(step)) known = &step;
   }
   if (last_restart.empty()) {
     return Error{ErrorCode::kNotFound, name +
@@ -396,8 +397,7 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
     return invalid_input(name + " has several steps, say which: " + list);
   }
   const report::Step& step = *last_restart.begin()->second;
-  answer = client->request("GET", "/v1/steps/" + step.cluster + "/" + std::to_string(step.job) + "/" +
-                                      std::to_string(step.step) + "/" + std::to_string(step.restart) + "/trace");
+  answer = client->request("GET", "/v1/steps/" + report::key_of(step) + "/trace");
   if (!answer) return answer.error();
   if (answer->status != 200) return error_of_response(*answer);
   if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};

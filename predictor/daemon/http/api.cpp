@@ -328,22 +328,24 @@ ApiResponse Api::route(const Caller& caller, const RequestHead& head, std::strin
   if (path[0] != "steps") return nothing_here();
   if (head.method == "GET" && path.size() == 1) return list_steps(caller, target);
   if (path.size() < 5) return nothing_here();
-  if (path.size() >= 7 && path[5] == "streams") return stream_request(caller, head, body, target);
-  if (head.method != "GET" || path.size() > 6) return nothing_here();
-
-  const auto key = make_step_key(path[1], path[2], path[3], path[4]);
+  // A key has four or five numbers and names; what comes behind it is a word.
+  const bool has_submit = path.size() > 5 && !path[5].empty() && path[5][0] >= '0' && path[5][0] <= '9';
+  const auto key = make_step_key(path[1], path[2], path[3], path[4], has_submit ? path[5] : "0");
   if (!key) return error_response(key.error());
-  if (path.size() == 5) {
+  const std::vector<std::string_view> rest(path.begin() + (has_submit ? 6 : 5), path.end());
+  if (rest.size() >= 2 && rest[0] == "streams") return stream_request(caller, head, body, *key, rest);
+  if (head.method != "GET" || rest.size() > 1) return nothing_here();
+  if (rest.empty()) {
     const StepDetail detail = target.is_set("brief") ? StepDetail::kBrief : StepDetail::kFull;
     const auto step = steps_.get(caller, *key, detail);
     return step ? json_response(step_json(*step, detail)) : error_response(step.error());
   }
-  if (path[5] == "accuracy") {
+  if (rest[0] == "accuracy") {
     const auto fit = steps_.fit_of(caller, *key);
     return fit ? json_response(error_fit_json(*fit)) : error_response(fit.error());
   }
-  if (path[5] == "picture") return picture(caller, *key, target);
-  if (path[5] != "trace") return nothing_here();
+  if (rest[0] == "picture") return picture(caller, *key, target);
+  if (rest[0] != "trace") return nothing_here();
   auto trace = steps_.trace(caller, *key);
   if (!trace) return error_response(trace.error());
   return {200, "application/x-lbf-trace", {}, std::make_unique<TraceSource>(std::move(trace).value())};
@@ -372,21 +374,18 @@ ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Request
   return made ? json_response(*made) : error_response(made.error());
 }
 
-ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, std::string_view body,
-                                const RequestTarget& target) {
-  const auto& path = target.path;
-  const auto key = make_step_key(path[1], path[2], path[3], path[4]);
-  if (!key) return error_response(key.error());
-  const auto number = parse_decimal(path[6], protocol::kMaxStepNodes - 1, "stream");
+ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, std::string_view body, const StepKey& key,
+                                std::span<const std::string_view> path) {
+  const auto number = parse_decimal(path[1], protocol::kMaxStepNodes - 1, "stream");
   if (!number) return error_response(number.error());
   const auto stream = static_cast<std::uint32_t>(*number);
 
-  if (head.method == "PUT" && path.size() == 7) {
-    const auto next = steps_.register_stream(caller, *key, stream, body);
+  if (head.method == "PUT" && path.size() == 2) {
+    const auto next = steps_.register_stream(caller, key, stream, body);
     if (!next) return error_response(next.error());
     return json_response(answer_of({next->next_sequence, next->expected_calls_per_s, next->expected_call_s,
                                     next->expected_relay_share, std::nullopt},
-                                   steps_.procedure_list(*key)));
+                                   steps_.procedure_list(key)));
   }
   const auto answer = [&](const Result<AppendResult>& result, const char* gap, const char* ended) {
     if (!result) return error_response(result.error());
@@ -397,19 +396,20 @@ ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, s
       refusal["code"] = "invalid_input";
       return ApiResponse{409, "application/json", json_text(refusal), nullptr};
     }
-    return json_response(answer_of(said, steps_.procedure_list(*key)));
+    return json_response(answer_of(said, steps_.procedure_list(key)));
   };
-  if (head.method == "POST" && path.size() == 9 && path[7] == "batches") {
-    const auto sequence = parse_decimal(path[8], std::numeric_limits<std::int64_t>::max(), "sequence number");
+  if (head.method == "POST" && path.size() == 4 && path[2] == "batches") {
+    const auto sequence = parse_decimal(path[3], std::numeric_limits<std::int64_t>::max(), "sequence number");
     if (!sequence) return error_response(sequence.error());
     if (*sequence == 0) return error_response(invalid_input("sequence numbers begin with 1"));
-    return answer(steps_.append(caller, *key, stream, *sequence, std::as_bytes(std::span(body.data(), body.size()))),
+    return answer(steps_.append(caller, key, stream, *sequence,
+                                std::as_bytes(std::span(body.data(), body.size()))),
                   "batches before this one are missing: send next_sequence", "the stream has ended");
   }
-  if (head.method == "POST" && path.size() == 8 && path[7] == "end") {
+  if (head.method == "POST" && path.size() == 3 && path[2] == "end") {
     const auto end = stream_end_of(body);
     if (!end) return error_response(end.error());
-    return answer(steps_.end_stream(caller, *key, stream, *end),
+    return answer(steps_.end_stream(caller, key, stream, *end),
                   "batches up to last_sequence are missing: send next_sequence, or count them in lost_batches",
                   "the stream has ended");
   }
@@ -455,10 +455,11 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
     return error_response(Error{ErrorCode::kPermission, "only operators see everybody's steps: leave out all=1"});
   }
   if (!all) query.uid = caller.uid;
+  if (!target.is_set("duplicates") && target.is_set("job")) query.duplicates = db::Duplicates::kLatest;
   std::optional<RowColumns> rows;
   constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
   for (const auto& [name, value] : target.query) {
-    if (name == "all" || name == "brief" || name == "detail" || name == "summary") continue;
+    if (name == "all" || name == "brief" || name == "detail" || name == "summary" || name == "duplicates") continue;
     if (name == "rows") {
       auto parsed = parse_rows(value);
       if (!parsed) return error_response(parsed.error());
@@ -477,6 +478,10 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
       if (name == "step") query.step = id;
       if (name == "restart") query.restart = id;
       if (name == "limit") query.limit = id;
+    } else if (name == "submit") {
+      const auto submit_s = parse_decimal(value, protocol::kMaxSubmitS, name);
+      if (!submit_s) return error_response(submit_s.error());
+      query.submit_s = *submit_s;
     } else if (name == "user") {
       const auto uid = uid_of_user(value);
       if (!caller.is_operator && (!uid || *uid != caller.uid)) {
@@ -508,8 +513,8 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
     } else {
       return error_response(invalid_input(
           "unknown parameter '" + name.substr(0, 40) +
-          "': cluster, job, array_task, het_offset, step, restart, user, account, partition, state, nodelist, "
-          "all, since, until, limit, brief, summary, detail, rows"));
+          "': cluster, job, array_task, het_offset, step, restart, submit, user, account, partition, state, nodelist, "
+          "all, since, until, limit, duplicates, brief, summary, detail, rows"));
     }
   }
   if (rows) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -80,8 +81,9 @@ class Api : public RequestHandler {
   struct RequestTarget;
   Result<Sender> sender_of(const RequestHead& head) const;
   ApiResponse route(const Caller& caller, const RequestHead& head, std::string_view body, const RequestTarget& target);
-  ApiResponse stream_request(const Caller& caller, const RequestHead& head, std::string_view body,
-                             const RequestTarget& target);
+  // PATH: "streams" and what comes behind it.
+  ApiResponse stream_request(const Caller& caller, const RequestHead& head, std::string_view body, const StepKey& key,
+                             std::span<const std::string_view> path);
   ApiResponse accuracy(const Caller& caller, const RequestTarget& target);
   ApiResponse picture(const Caller& caller, const StepKey& key, const RequestTarget& target);
   ApiResponse list_steps(const Caller& caller, const RequestTarget& target);

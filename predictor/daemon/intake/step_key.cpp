@@ -2,9 +2,11 @@
 #include "predictor/daemon/intake/step_key.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/number.h"
+#include "protocol/step_description.h"
 
 namespace lbf::daemon {
 namespace {
@@ -23,14 +25,30 @@ std::string shown(std::string_view text) {
   return out;
 }
 
+// JOB, STEP, RESTART and perhaps SUBMIT. What is too many is left out.
+Result<StepKey> key_of_numbers(std::string_view cluster, std::string_view text, char separator) {
+  std::array<std::string_view, 4> parts{{{}, {}, {}, "0"}};
+  for (std::string_view& part : parts) {
+    const std::size_t end = text.find(separator);
+    part = text.substr(0, end);
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return make_step_key(cluster, parts[0], parts[1], parts[2], parts[3]);
+}
+
 }  // namespace
 
 std::string StepKey::text() const {
-  return cluster + "/" + std::to_string(job) + "/" + std::to_string(step) + "/" + std::to_string(restart);
+  std::string text = cluster + "/" + std::to_string(job) + "/" + std::to_string(step) + "/" + std::to_string(restart);
+  if (submit_s > 0) text += "/" + std::to_string(submit_s);
+  return text;
 }
 
 std::string StepKey::directory_name() const {
-  return std::to_string(job) + "." + std::to_string(step) + "." + std::to_string(restart);
+  std::string name = std::to_string(job) + "." + std::to_string(step) + "." + std::to_string(restart);
+  if (submit_s > 0) name += "." + std::to_string(submit_s);
+  return name;
 }
 
 Result<void> check_cluster_name(std::string_view cluster) {
@@ -52,7 +70,7 @@ Result<std::uint64_t> parse_decimal(std::string_view text, std::uint64_t maximum
 }
 
 Result<StepKey> make_step_key(std::string_view cluster, std::string_view job, std::string_view step,
-                              std::string_view restart) {
+                              std::string_view restart, std::string_view submit) {
   if (auto checked = check_cluster_name(cluster); !checked) return checked.error();
   const auto job_id = parse_decimal(job, kMaxId, "job id");
   if (!job_id) return job_id.error();
@@ -60,21 +78,27 @@ Result<StepKey> make_step_key(std::string_view cluster, std::string_view job, st
   if (!step_id) return step_id.error();
   const auto restarts = parse_decimal(restart, kMaxId, "restart count");
   if (!restarts) return restarts.error();
+  const auto submit_s = parse_decimal(submit, protocol::kMaxSubmitS, "submit time");
+  if (!submit_s) return submit_s.error();
   return StepKey{std::string(cluster), static_cast<std::uint32_t>(*job_id), static_cast<std::uint32_t>(*step_id),
-                 static_cast<std::uint32_t>(*restarts)};
+                 static_cast<std::uint32_t>(*restarts), *submit_s};
+}
+
+Result<StepKey> step_key_of_text(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::string_view numbers = slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1);
+  auto key = key_of_numbers(text.substr(0, slash), numbers, '/');
+  if (key && key->text() != text) {
+    return invalid_input("'" + shown(text) + "' is not CLUSTER/JOB/STEP/RESTART/SUBMIT in plain decimal");
+  }
+  return key;
 }
 
 Result<StepKey> step_key_of_directory(std::string_view cluster, std::string_view directory_name) {
-  const std::size_t first = directory_name.find('.');
-  const std::size_t second = first == std::string_view::npos ? first : directory_name.find('.', first + 1);
-  if (second == std::string_view::npos) {
-    return invalid_input("'" + shown(directory_name) + "' is not JOB.STEP.RESTART");
-  }
-  auto key = make_step_key(cluster, directory_name.substr(0, first),
-                           directory_name.substr(first + 1, second - first - 1), directory_name.substr(second + 1));
+  auto key = key_of_numbers(cluster, directory_name, '.');
   // "007.0.0" and "7.0.0" would be the same step in two directories.
   if (key && key->directory_name() != directory_name) {
-    return invalid_input("'" + shown(directory_name) + "' is not JOB.STEP.RESTART in plain decimal");
+    return invalid_input("'" + shown(directory_name) + "' is not JOB.STEP.RESTART.SUBMIT in plain decimal");
   }
   return key;
 }

@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kStoreVersion = 1;
+constexpr int kStoreVersion = 2;  // 1: folders without SUBMIT in their name
 
 std::int64_t realtime_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -291,7 +291,8 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey 
       !step.contains("owner_uid") || !step["owner_uid"].is_number_unsigned() || !step.contains("description")) {
     return invalid_input(path + " is damaged: remove the directory");
   }
-  if (step["version"].get<int>() != kStoreVersion) {
+  const int version = step["version"].get<int>();
+  if (version < 1 || version > kStoreVersion) {
     return invalid_input(path + ": trace store version " + step["version"].dump() + ", this lbfd knows " +
                          std::to_string(kStoreVersion) + ": use the lbfd that wrote it");
   }

@@ -1,4 +1,4 @@
-// TraceStore: the directory of all stored traces, state_dir/traces/CLUSTER/JOB.STEP.RESTART/
+// TraceStore: the directory of all stored traces, state_dir/traces/CLUSTER/JOB.STEP.RESTART.SUBMIT/
 // (docs/formats/trace-store-v1.md). Finds, opens, creates and, by the admin's retention, removes them.
 #pragma once
 

@@ -74,6 +74,7 @@ void StepRun::describe_step(db::StepRecord& record) const {
   record.job = trace_->key().job;
   record.step = trace_->key().step;
   record.restart = trace_->key().restart;
+  record.submit_s = trace_->key().submit_s;
   record.uid = trace_->owner();
   record.user_name = user_name_of(trace_->owner(), step.user);
   record.account = step.account;

@@ -101,7 +101,7 @@ Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
     if (trace.error().code != ErrorCode::kNotFound) return trace.error();
     return Error{ErrorCode::kNotFound, "step " + key.text() + " has no trace here"};
   }
-  auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+  auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart, key.submit_s);
   if (!state) return state.error();
   // A stream that came back has taken its end back: such a step goes on, whatever the database says.
   const bool finished = state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key) &&
@@ -124,7 +124,7 @@ void Steps::recover() {
       end_as_partial(key, why);
       continue;
     }
-    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart, key.submit_s);
     if (!state) {
       spdlog::error("{}", state.error().message);
       continue;
@@ -193,7 +193,7 @@ void Steps::take_up_deferred() {
   auto found = step_store_.find(query, false);
   if (!found || found->empty()) return;
   const db::StepRecord& step = found->front().record;
-  const StepKey key{step.cluster, step.job, step.step, step.restart};
+  const StepKey key = StepKey::of(step);
   if (find_loaded(key) != nullptr) return;  // just over: its turn comes when it has left memory
   std::string why = why_set_aside(key);
   auto trace = why.empty() ? traces_.open_step(key) : Result<std::shared_ptr<StepTrace>>(invalid_input(why));
@@ -436,7 +436,7 @@ void Steps::prune_database() {
   const double now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const double before_s = now_s - std::chrono::duration<double>(options_.step_retention).count();
   const auto has_trace = [this](const db::StepRecord& step) {
-    const StepKey key{step.cluster, step.job, step.step, step.restart};
+    const StepKey key = StepKey::of(step);
     return find_loaded(key) != nullptr || traces_.contains(key);
   };
   const auto removed = step_store_.remove_ended_before(before_s, kStepsPerTurn, has_trace);
@@ -457,7 +457,7 @@ void Steps::prune() {
   const MutexLock lock(load_mutex_);
   const auto in_use = [this](const StepKey& key) {
     if (find_loaded(key) != nullptr) return true;
-    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart, key.submit_s);
     // What is not in the database would be lost with its trace.
     return !state || !state->has_value() || **state == db::StepState::kRunning;
   };

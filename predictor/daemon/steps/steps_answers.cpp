@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "predictor/daemon/steps/steps_entry.h"
@@ -37,6 +40,31 @@ StepView copy_of(const StepView& view, StepDetail detail) {
   return copy;
 }
 
+// Leaves of the jobs that one user had under one number the latest, with its restarts. A job is over when its number
+// is submitted again: what began before that, and was not requeued less often, is another job's.
+template <typename Step, typename RecordOf>
+void leave_latest_jobs(std::vector<Step>& steps, const RecordOf& record_of) {
+  using Number = std::tuple<std::string, std::uint32_t, uid_t>;
+  std::map<Number, std::map<std::uint64_t, std::uint32_t>> jobs;  // submit time -> fewest restarts then and later
+  for (const Step& step : steps) {
+    const db::StepRecord& record = record_of(step);
+    const auto [at, is_new] =
+        jobs[{record.cluster, record.job, record.uid}].try_emplace(record.submit_s, record.restart);
+    at->second = std::min(at->second, record.restart);
+  }
+  for (auto& [number, submits] : jobs) {
+    std::uint32_t fewest = std::numeric_limits<std::uint32_t>::max();
+    for (auto at = submits.rbegin(); at != submits.rend(); ++at) fewest = at->second = std::min(at->second, fewest);
+  }
+  std::erase_if(steps, [&](const Step& step) {
+    const db::StepRecord& record = record_of(step);
+    const auto& submits = jobs[{record.cluster, record.job, record.uid}];
+    const auto start_s = static_cast<std::uint64_t>(std::max(record.start_s, 0.0));
+    const auto later = submits.upper_bound(std::max(record.submit_s, start_s));
+    return later != submits.end() && later->second <= record.restart;
+  });
+}
+
 }  // namespace
 
 Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail detail) {
@@ -56,8 +84,7 @@ Result<std::vector<FoundStep>> Steps::find_without_predictions(const db::StepQue
   auto stored = step_store_.find(query, !brief && !summary);
   if (!stored) return stored.error();
   for (db::StoredStepRecord& step : *stored) {
-    const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
-    FoundStep& of_key = found[key];
+    FoundStep& of_key = found[StepKey::of(step.record)];
     of_key.view.record = std::move(step.record);
     if (!brief) of_key.unread = step.row;
   }
@@ -73,6 +100,9 @@ Result<std::vector<FoundStep>> Steps::find_without_predictions(const db::StepQue
   std::vector<FoundStep> steps;
   steps.reserve(found.size());
   for (auto& [key, step] : found) steps.push_back(std::move(step));
+  if (query.duplicates == db::Duplicates::kLatest) {
+    leave_latest_jobs(steps, [](const FoundStep& step) -> const db::StepRecord& { return step.view.record; });
+  }
   std::stable_sort(steps.begin(), steps.end(), [](const FoundStep& a, const FoundStep& b) {
     return a.view.record.start_s < b.view.record.start_s;
   });
@@ -105,7 +135,7 @@ Result<void> Steps::read_predictions(std::span<db::ListedStep> steps, const db::
 Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, const db::ListValues& values) {
   // The numbers tell which of them are under way.
   db::ListValues with_key = values;
-  for (const std::string_view part : {"cluster", "job", "step", "restart"}) {
+  for (const std::string_view part : {"cluster", "job", "step", "restart", "submit_s", "uid"}) {
     if (std::find(with_key.step.begin(), with_key.step.end(), part) == with_key.step.end())
       with_key.step.push_back(part);
   }
@@ -127,12 +157,18 @@ Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, cons
     }
     running.push_back({std::move(copy.record), std::move(copy.predictions)});
   }
-  if (under_way.empty()) return listed;
-  std::erase_if(*listed, [&](const db::ListedStep& step) {
-    const db::StepRecord& record = step.record;
-    return under_way.contains({record.cluster, record.job, record.step, record.restart});
-  });
+  const auto leave_latest = [&] {
+    if (query.duplicates == db::Duplicates::kLatest) {
+      leave_latest_jobs(*listed, [](const db::ListedStep& step) -> const db::StepRecord& { return step.record; });
+    }
+  };
+  if (under_way.empty()) {
+    leave_latest();
+    return listed;
+  }
+  std::erase_if(*listed, [&](const db::ListedStep& step) { return under_way.contains(StepKey::of(step.record)); });
   std::move(running.begin(), running.end(), std::back_inserter(*listed));
+  leave_latest();
   std::stable_sort(listed->begin(), listed->end(), [](const db::ListedStep& a, const db::ListedStep& b) {
     return a.record.start_s < b.record.start_s;
   });
@@ -147,11 +183,20 @@ Result<StepView> Steps::get(const Caller& caller, const StepKey& key, StepDetail
   query.job = key.job;
   query.step = key.step;
   query.restart = key.restart;
+  if (key.submit_s > 0) query.submit_s = key.submit_s;
   auto found = find(query, detail);
   if (!found) return found.error();
   if (found->empty()) return Error{ErrorCode::kNotFound, "step " + key.text() + " is not known here"};
-  StepView& view = found->front();
-  if (!caller.is_operator && view.record.uid != caller.uid) {
+  const auto may_see = [&caller](const StepView& view) { return caller.is_operator || view.record.uid == caller.uid; };
+  // A client that does not know SUBMIT means the very step without one, else the latest that it may see.
+  auto wanted = std::find_if(found->begin(), found->end(),
+                             [&key](const StepView& view) { return view.record.submit_s == key.submit_s; });
+  if (wanted == found->end()) {
+    const auto latest = std::find_if(found->rbegin(), found->rend(), may_see);
+    wanted = latest == found->rend() ? found->end() - 1 : latest.base() - 1;
+  }
+  StepView& view = *wanted;
+  if (!may_see(view)) {
     return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " + view.record.user_name +
                                              ", not to " + user_name_of(caller.uid)};
   }
@@ -161,12 +206,13 @@ Result<StepView> Steps::get(const Caller& caller, const StepKey& key, StepDetail
 Result<db::ErrorFit> Steps::fit_of(const Caller& caller, const StepKey& key) {
   auto step = get(caller, key, StepDetail::kBrief);
   if (!step) return step.error();
-  return accuracy_store_.fit_of(key.cluster, key.job, key.step, key.restart);
+  return accuracy_store_.fit_of(key.cluster, key.job, key.step, key.restart, step->record.submit_s);
 }
 
-Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const StepKey& key) {
-  auto step = get(caller, key, StepDetail::kBrief);
+Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const StepKey& asked) {
+  auto step = get(caller, asked, StepDetail::kBrief);
   if (!step) return step.error();
+  const StepKey key = StepKey::of(step->record);
   if (EntryPtr entry = find_loaded(key)) return entry->trace;
   auto trace = traces_.open_to_read(key);
   if (!trace && trace.error().code == ErrorCode::kNotFound) {

@@ -226,7 +226,8 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
   auto description = protocol::decode_step_description(description_json);
   if (!description) return description.error();
   if ((!description->cluster.empty() && description->cluster != key.cluster) || *description->job != key.job ||
-      *description->step != key.step || description->restart.value_or(key.restart) != key.restart) {
+      *description->step != key.step || description->restart.value_or(key.restart) != key.restart ||
+      description->submit_s != key.submit_s) {
     return invalid_input("the step description is about another step than the request, " + key.text());
   }
   if (description->node_index != stream) {

@@ -17,6 +17,7 @@ db::StepQuery Steps::query_of(const StepKey& key) {
   query.job = key.job;
   query.step = key.step;
   query.restart = key.restart;
+  query.submit_s = key.submit_s;
   query.limit = 1;
   return query;
 }

@@ -3,7 +3,7 @@
 import argparse
 
 from .commands import (command_down, command_env, command_exec, command_kill_node, command_lbfd, command_logs,
-                       command_shape, command_start_node, command_status)
+                       command_lose_state, command_shape, command_start_node, command_status)
 from .machine import TEST_USERS, become_root
 from .shell import ClusterError, warn
 from .up import command_up
@@ -70,6 +70,9 @@ def parser():
     revive = add("start-node", command_start_node, "start a node's slurmd again")
     revive.add_argument("name")
     revive.add_argument("node")
+
+    lose = add("lose-state", command_lose_state, "start slurmctld with an empty state: job numbers come again")
+    lose.add_argument("name")
 
     logs = add("logs", command_logs, "the last lines of every daemon's log")
     logs.add_argument("name")

@@ -2,10 +2,12 @@
 
 import os
 import shlex
+import shutil
 import signal
 
 from . import lbf, network, slurm
 from .cleanup import remove
+from .processes import end_processes
 from .shell import ClusterError, run, say, wait_until
 from .state import Cluster, all_names, known, open_lock, running
 from .up import READY_TIMEOUT_S
@@ -102,6 +104,18 @@ def command_start_node(options):
     if not wait_until(lambda: slurm.nodes_ready(cluster), READY_TIMEOUT_S, 0.2):
         raise ClusterError(f"{options.node} does not come back; see: cluster logs {options.name}")
     say(f"{options.node} of {options.name} is up")
+
+
+def command_lose_state(options):
+    cluster = running(options.name)
+    end_processes(lambda: [pid for pid in [cluster.daemon_pid("slurmctld")] if pid])
+    shutil.rmtree(cluster.path("state"))
+    os.makedirs(cluster.path("state"), mode=0o755)
+    slurm.start_slurmctld(cluster)
+    alive = [node for node in cluster.nodes() if cluster.daemon_pid(f"slurmd-{node}")]
+    if not wait_until(lambda: slurm.nodes_ready(cluster, alive), READY_TIMEOUT_S, 0.2):
+        raise ClusterError(f"the nodes are not ready after {READY_TIMEOUT_S:.0f} s; see: cluster logs {options.name}")
+    say(f"slurmctld of {options.name} knows no jobs any more: their numbers come again")
 
 
 def command_logs(options):

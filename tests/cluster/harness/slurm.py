@@ -136,10 +136,11 @@ def start_node(cluster, node):
         env={**cluster.environment(), "LBF_PIN": prefix, "LBF_CGROUP": cluster.cgroup() if facts.get("cgroups") else ""})
 
 
-def nodes_ready(cluster):
+def nodes_ready(cluster, nodes=None):
+    """`nodes`: of these; default: of all."""
     states = cluster.slurm("sinfo", "--noheader", "--Node", "--format=%N %t", check=False).split("\n")
     good = {line.split()[0] for line in states if line.strip() and line.split()[1] in ("idle", "mix", "alloc")}
-    return good == set(cluster.nodes())
+    return good >= set(cluster.nodes() if nodes is None else nodes)
 
 
 def log_tail(cluster, lines=12):

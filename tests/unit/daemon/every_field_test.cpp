@@ -25,6 +25,7 @@ db::StepRecord step_record() {
   step.job = 4294967295;
   step.step = 4294967291;
   step.restart = 2;
+  step.submit_s = 1699999999;
   step.array_job = 7;
   step.array_task = 8;
   step.het_job = 9;

@@ -82,7 +82,7 @@ class OutcomeTest : public testing::Test {
     EXPECT_EQ(view.record.state, db::StepState::kComplete) << view.record.why_partial;
     // The database has it a moment later.
     for (int i = 0; i < 2000; ++i) {
-      const auto state = db::StepStore(*database_).state_of("c", job, 0, 0);
+      const auto state = db::StepStore(*database_).state_of("c", job, 0, 0, 0);
       if (state && state->has_value() && **state != db::StepState::kRunning) break;
       std::this_thread::sleep_for(5ms);
     }

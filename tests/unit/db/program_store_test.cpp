@@ -281,12 +281,12 @@ TEST_F(ProgramStoreTest, ErrorsByDistanceProgramAndTime) {
   EXPECT_EQ(count({}, 1793550000.0, {}), 2u);
   EXPECT_EQ(count({}, {}, 1793550000.0), 1u);
 
-  const auto fit = AccuracyStore(*database_).fit_of("c", 1, 0, 0);
+  const auto fit = AccuracyStore(*database_).fit_of("c", 1, 0, 0, 0);
   ASSERT_TRUE(fit.ok());
   EXPECT_EQ(fit->program.outcomes, 1u) << "self is no other configuration";
   EXPECT_EQ(fit->program.p90_percent, 20);
   EXPECT_EQ(fit->site.outcomes, 1u);
-  EXPECT_EQ(AccuracyStore(*database_).fit_of("c", 99, 0, 0)->program.outcomes, 0u);
+  EXPECT_EQ(AccuracyStore(*database_).fit_of("c", 99, 0, 0, 0)->program.outcomes, 0u);
 }
 
 TEST(ErrorSummary, MedianNinetiethPercentileAndWorst) {

@@ -69,6 +69,33 @@ class StepStoreTest : public testing::Test {
   std::unique_ptr<Database> database_;
 };
 
+// Slurm gives a job number again.
+TEST_F(StepStoreTest, JobsOfOneNumberHaveRowsOfTheirOwn) {
+  StepStore steps(*database_);
+  StepRecord first = step_of(7, 1000, 100, 200);
+  StepRecord second = step_of(7, 1001, 300, std::nullopt);
+  second.submit_s = 290;
+  const auto row = steps.put(first, {prediction_of("first", 2.0)});
+  const auto other = steps.put(second, {});
+  ASSERT_TRUE(row.ok());
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(*row, *other);
+  EXPECT_EQ(*steps.put(second, {}), *other) << "again the same";
+  EXPECT_EQ(jobs({}), (std::vector<std::uint32_t>{7, 7}));
+  StepQuery query;
+  query.submit_s = 290;
+  const auto found = steps.find(query, false);
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found->size(), 1U);
+  EXPECT_EQ(found->front().record.uid, 1001U);
+  EXPECT_EQ(found->front().record.submit_s, 290U);
+  EXPECT_FALSE(query.matches(first));
+  EXPECT_TRUE(query.matches(second));
+  EXPECT_EQ(**steps.state_of("c", 7, first.step, 1, 0), StepState::kComplete);
+  EXPECT_EQ(**steps.state_of("c", 7, first.step, 1, 290), StepState::kRunning);
+  EXPECT_FALSE(steps.state_of("c", 7, first.step, 1, 291)->has_value());
+}
+
 TEST_F(StepStoreTest, GivesBackWhatWasPut) {
   StepStore steps(*database_);
   PredictionStore predictions(*database_);
@@ -276,8 +303,8 @@ TEST_F(StepStoreTest, PuttingAgainReplaces) {
   EXPECT_EQ(found->front().record.state, StepState::kComplete);
   EXPECT_EQ(found->front().record.calls.size(), 1u);
   EXPECT_EQ(PredictionStore(*database_).of_step(*first)->size(), 1u);
-  EXPECT_EQ(*steps.state_of("c", 7, 4294967291u, 1), StepState::kComplete);
-  EXPECT_EQ(*steps.state_of("c", 8, 4294967291u, 1), std::nullopt);
+  EXPECT_EQ(*steps.state_of("c", 7, 4294967291u, 1, 0), StepState::kComplete);
+  EXPECT_EQ(*steps.state_of("c", 8, 4294967291u, 1, 0), std::nullopt);
 }
 
 TEST_F(StepStoreTest, StepAndPredictionsAreOneTransaction) {

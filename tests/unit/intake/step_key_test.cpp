@@ -16,6 +16,37 @@ TEST(StepKey, IsTextAndDirectory) {
   EXPECT_EQ(*back, *key);
 }
 
+// Slurm gives a job number again: the submit time tells the jobs apart. Relays that do not say it keep their names.
+TEST(StepKey, TellsJobsOfOneNumberApart) {
+  const auto first = daemon::make_step_key("c", "7", "0", "0", "1700000000");
+  const auto second = daemon::make_step_key("c", "7", "0", "0", "1700000060");
+  const auto unknown = daemon::make_step_key("c", "7", "0", "0");
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(second.ok());
+  ASSERT_TRUE(unknown.ok());
+  EXPECT_NE(*first, *second);
+  EXPECT_LT(*unknown, *first);
+  EXPECT_LT(*first, *second);
+  EXPECT_EQ(first->text(), "c/7/0/0/1700000000");
+  EXPECT_EQ(first->directory_name(), "7.0.0.1700000000");
+  EXPECT_EQ(unknown->text(), "c/7/0/0");
+  EXPECT_EQ(unknown->directory_name(), "7.0.0");
+  for (const auto& key : {*first, *second, *unknown}) {
+    const auto back = daemon::step_key_of_directory("c", key.directory_name());
+    ASSERT_TRUE(back.ok()) << key.directory_name();
+    EXPECT_EQ(*back, key);
+    const auto read = daemon::step_key_of_text(key.text());
+    ASSERT_TRUE(read.ok()) << key.text();
+    EXPECT_EQ(*read, key);
+  }
+  for (const char* text : {"", "c", "c/7", "c/7/0", "c/7/0/0/", "c/7/0/0/01", "c/7/0/0/1/1", "/7/0/0", "c.7.0.0"}) {
+    EXPECT_FALSE(daemon::step_key_of_text(text).ok()) << text;
+  }
+  for (const char* submit : {"", "-1", "1e9", "9007199254740993", "99999999999999999999"}) {
+    EXPECT_FALSE(daemon::make_step_key("c", "7", "0", "0", submit).ok()) << submit;
+  }
+}
+
 TEST(StepKey, RefusesClusterNamesThatAreNotSafeAsDirectories) {
   const std::string names[] = {"",
                                ".",
@@ -49,6 +80,9 @@ TEST(StepKey, OneStepHasOneDirectoryName) {
   EXPECT_FALSE(daemon::step_key_of_directory("c", "007.0.0").ok());
   EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0").ok());
   EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0.0").ok());
+  EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0.01").ok());
+  EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0.1.1").ok());
+  EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0.").ok());
   EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0~").ok());
   EXPECT_TRUE(daemon::step_key_of_directory("c", "7.0.0").ok());
 }

@@ -297,13 +297,13 @@ TEST_F(StepTraceTest, WhatWasAcknowledgedSurvivesSigkill) {
 TEST_F(StepTraceTest, ANewerStoreIsRefused) {
   create();
   auto text = *daemon::read_whole_file(path_ + "/step.json", 1 << 20);
-  const std::size_t at = text.find("\"version\":1");
+  const std::size_t at = text.find("\"version\":2");
   ASSERT_NE(at, std::string::npos);
-  text.replace(at, 11, "\"version\":2");
+  text.replace(at, 11, "\"version\":3");
   ASSERT_TRUE(daemon::write_file_durably(path_ + "/step.json", text).ok());
   const auto trace = daemon::StepTrace::open(key_, path_);
   ASSERT_FALSE(trace.ok());
-  EXPECT_THAT(trace.error().message, testing::HasSubstr("version 2"));
+  EXPECT_THAT(trace.error().message, testing::HasSubstr("version 3"));
 }
 
 // One user's steps held a descriptor for each stream: nobody else could register.

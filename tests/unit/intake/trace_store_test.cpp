@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/intake/batches.h"
@@ -50,6 +51,33 @@ TEST_F(TraceStoreTest, ListsWhatIsThere) {
   fs::create_directories(path_ + "/a/not-a-step");
   std::ofstream(path_ + "/stray") << "x";
   EXPECT_EQ(open()->list(), (std::vector<daemon::StepKey>{{"a", 10, 1, 0}, {"b", 2, 0, 0}}));
+}
+
+// Slurm's job number came again: the second job has a folder of its own. One of version 1 is read as well.
+TEST_F(TraceStoreTest, JobsOfOneNumberAndFoldersOfVersion1) {
+  const daemon::StepKey old{"a", 7, 0, 0};
+  const daemon::StepKey first{"a", 7, 0, 0, 1700000000};
+  const daemon::StepKey second{"a", 7, 0, 0, 1700000060};
+  {
+    auto store = open();
+    for (const auto& key : {old, first, second}) add(*store, key, std::chrono::hours(0));
+  }
+  const std::string step = path_ + "/a/7.0.0/step.json";
+  std::ifstream in(step);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  ASSERT_NE(text.find(R"("version":2)"), std::string::npos);
+  text.replace(text.find(R"("version":2)"), 11, R"("version":1)");
+  std::ofstream(step) << text;
+  auto store = open();
+  EXPECT_EQ(store->list(), (std::vector<daemon::StepKey>{old, first, second}));
+  for (const auto& key : {old, first, second}) {
+    const auto trace = store->open_step(key);
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    EXPECT_EQ((*trace)->key(), key);
+  }
+  text.replace(text.find(R"("version":1)"), 11, R"("version":3)");
+  std::ofstream(step) << text;
+  EXPECT_FALSE(store->open_step(old).ok());
 }
 
 TEST_F(TraceStoreTest, HostileClusterNamesLeaveTheStoreAlone) {

@@ -1,6 +1,11 @@
 // See fake_spank.h. The functions below take the place of Slurm's: this executable exports them.
 #include "tests/unit/plugin/fake_spank.h"
 
+extern "C" {
+#include <slurm/slurm.h>
+#include <slurm/slurm_version.h>
+}
+
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -129,6 +134,30 @@ spank_err_t spank_setenv(spank_t, const char* name, const char* value, int) {
 spank_err_t spank_unsetenv(spank_t, const char* name) {
   FakeHost::get().environment.erase(name);
   return static_cast<spank_err_t>(ESPANK_SUCCESS);
+}
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+int slurm_load_job(job_info_msg_t** answer, slurm_step_id_t id, std::uint16_t) {
+  const std::uint32_t job = id.job_id;
+#else
+int slurm_load_job(job_info_msg_t** answer, std::uint32_t job, std::uint16_t) {
+#endif
+  FakeHost& host = FakeHost::get();
+  ++host.asked[job];
+  if (!host.submit_times.contains(job)) return SLURM_ERROR;
+  *answer = new job_info_msg_t{};
+  (*answer)->job_array = new slurm_job_info_t[2]{};
+  (*answer)->record_count = 2;
+  (*answer)->job_array[0].job_id = job + 1;  // another task of the array
+  (*answer)->job_array[0].submit_time = 1;
+  (*answer)->job_array[1].job_id = job;
+  (*answer)->job_array[1].submit_time = host.submit_times[job];
+  return SLURM_SUCCESS;
+}
+
+void slurm_free_job_info_msg(job_info_msg_t* answer) {
+  delete[] answer->job_array;
+  delete answer;
 }
 
 void slurm_spank_log(const char* format, ...) {

@@ -6,6 +6,7 @@ extern "C" {
 #include <slurm/spank.h>
 }
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,10 +20,12 @@ struct FakeHost {
   std::map<spank_item_t, long long> items;  // missing: ESPANK_NOT_AVAIL
   std::vector<std::string> arguments{"./app", "x"};
   std::vector<gid_t> supplementary_gids;
-  std::map<std::string, std::string> environment;  // the job's
-  std::vector<std::string> said;                   // slurm_spank_log
-  std::vector<std::string> logged;                 // slurm_info, slurm_error
-  std::map<std::string, spank_option> options;     // by name; the strings are not kept
+  std::map<std::string, std::string> environment;   // the job's
+  std::vector<std::string> said;                    // slurm_spank_log
+  std::vector<std::string> logged;                  // slurm_info, slurm_error
+  std::map<std::string, spank_option> options;      // by name; the strings are not kept
+  std::map<std::uint32_t, long long> submit_times;  // what slurmctld knows of jobs
+  std::map<std::uint32_t, int> asked;               // how often it was asked for each
   bool register_fails = false;
   bool setenv_fails = false;
   bool getenv_throws = false;  // something that a hook does not expect

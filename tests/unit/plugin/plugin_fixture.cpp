@@ -19,7 +19,8 @@ std::string contents(const std::string& path) {
 }
 
 PluginTest::PluginTest() {
-  for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES", "LBF_LIMITS"})
+  for (const char* name :
+       {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES", "LBF_LIMITS", "SLURM_LBF_SUBMIT"})
     ::unsetenv(name);
   ::chmod(dir_.c_str(), 0755);
   ring_dir_ = dir_ + "/shm";

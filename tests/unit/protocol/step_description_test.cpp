@@ -56,6 +56,21 @@ TEST(StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
   EXPECT_EQ(protocol::decode_step_description(description.dump())->het_offset, 0u);
 }
 
+TEST(StepDescription, SubmitTimeIsOptional) {
+  json description = good();
+  EXPECT_EQ(protocol::decode_step_description(description.dump())->submit_s, 0U);
+  EXPECT_FALSE(protocol::json_of(protocol::StepDescription()).contains("submit"));
+  description["submit"] = protocol::kMaxSubmitS;
+  const auto known = protocol::decode_step_description(description.dump());
+  ASSERT_TRUE(known.ok()) << known.error().message;
+  EXPECT_EQ(known->submit_s, protocol::kMaxSubmitS);
+  EXPECT_EQ(protocol::json_of(*known)["submit"], protocol::kMaxSubmitS);
+  for (const json& wrong : {json(-1), json("1700000000"), json(1.5), json(protocol::kMaxSubmitS + 1), json::array()}) {
+    description["submit"] = wrong;
+    EXPECT_FALSE(protocol::decode_step_description(description.dump()).ok()) << wrong;
+  }
+}
+
 TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
   json description = good();
   EXPECT_FALSE(protocol::decode_step_description(description.dump())->command_cut);

@@ -574,6 +574,10 @@ TEST_F(RelayTest, BadDescriptionsAreRefused) {
       read_step_identity(R"({"cluster":"c","job":12,"step":3,"restart":1,"nodes":["a","b"],"node_index":1,"tasks":4})");
   ASSERT_TRUE(identity.ok());
   EXPECT_EQ(identity->key, "c/12/3/1");
+  const auto with_submit = read_step_identity(
+      R"({"cluster":"c","job":12,"step":3,"restart":1,"submit":1700000000,"nodes":["a"],"node_index":0,"tasks":4})");
+  ASSERT_TRUE(with_submit.ok());
+  EXPECT_EQ(with_submit->key, "c/12/3/1/1700000000");
   EXPECT_EQ(identity->stream, 1U);
   EXPECT_EQ(identity->tasks, 4);
 }

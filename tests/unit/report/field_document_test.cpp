@@ -49,6 +49,7 @@ std::string type_of(const std::vector<protocol::CallTotal>&, Unit) {
   return "list of [function, calls, seconds]";
 }
 std::string type_of(std::integral auto, Unit unit) {
+  if (unit == Unit::kEpochSeconds) return "seconds since 1970";
   return unit == Unit::kCount ? "count" : unit == Unit::kBytes ? "bytes" : "number";
 }
 std::string type_of(double, Unit unit) {

@@ -156,6 +156,19 @@ TEST_F(Render, JoinsAnswersOnceAndSorted) {
   EXPECT_EQ(document["steps"][3]["step"], 1);
 }
 
+TEST_F(Render, JobsOfOneNumberAreNoDuplicatesOfEachOther) {
+  const auto joined = join_answers({R"({"steps":[{"job":2,"step":0,"submit":9},{"job":2,"step":0,"submit":5}]})",
+                                    R"({"steps":[{"job":2,"step":0,"submit":9},{"job":2,"step":0}]})"});
+  ASSERT_TRUE(joined.ok());
+  const auto steps = parse_steps(*joined);
+  ASSERT_TRUE(steps.ok());
+  ASSERT_EQ(steps->size(), 3U);
+  EXPECT_EQ(key_of(steps->at(0)), "/2/0/0");
+  EXPECT_EQ(key_of(steps->at(1)), "/2/0/0/5");
+  EXPECT_EQ(key_of(steps->at(2)), "/2/0/0/9");
+  EXPECT_EQ(one_per_job(*steps).size(), 3U);
+}
+
 TEST_F(Render, RefusesToJoinWhatIsNoAnswer) {
   for (const char* answer : {"", "<html>", "[]", "{}", R"({"steps":{}})"}) {
     EXPECT_FALSE(join_answers({answer}).ok()) << answer;

@@ -69,6 +69,18 @@ TEST(RequestTargets, AskForWhatListsLeaveOutOnlyWhenWanted) {
   EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?job=12&all=1&limit=1000&detail=1"));
 }
 
+// A job number that comes again.
+TEST(RequestTargets, OneJobOfANumberOrAllOfThem) {
+  Selection selection;
+  selection.jobs = {{12, 0, std::nullopt, std::nullopt}};
+  selection.operator_view = false;
+  selection.submit_s = 1700000000;
+  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?job=12&step=0&limit=1000&submit=1700000000"));
+  selection.submit_s.reset();
+  selection.duplicates = true;
+  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?job=12&step=0&limit=1000&duplicates=1"));
+}
+
 TEST(RequestTargets, OneRequestPerUserAndJob) {
   Selection selection;
   selection.jobs = {{1, std::nullopt, std::nullopt, std::nullopt}};
