@@ -3,11 +3,13 @@
 
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/munge_credential.h"
@@ -43,6 +45,11 @@ class HeaderList {
 
 // A list of a thousand steps is megabytes: few reads of much.
 constexpr long kReceiveBytes = 256L << 10;
+// What lbfd says of an error is a line.
+constexpr Bytes kMostErrorBytes = Bytes{1} << 20;
+// An answer without a time limit ends when less comes for so long.
+constexpr long kLeastBytesPerS = 1000;
+constexpr long kStallS = 60;
 
 struct Received {
   std::string body;
@@ -50,20 +57,21 @@ struct Received {
   const HttpBodySink* sink = nullptr;  // takes what an answer with status 200 has; nullptr: nobody does
   Bytes bytes = 0;
   Bytes limit_bytes = 0;
-  bool over_limit = false;
+  std::optional<Bytes> over_limit{};  // the one that it is over
 };
 
 std::size_t receive(char* data, std::size_t size, std::size_t count, void* user) {
   auto* received = static_cast<Received*>(user);
   const std::size_t bytes = size * count;
-  if (bytes > received->limit_bytes - received->bytes) {
-    received->over_limit = true;
+  long status = 0;
+  curl_easy_getinfo(received->curl, CURLINFO_RESPONSE_CODE, &status);
+  const Bytes limit = status == 200 ? received->limit_bytes : std::min(received->limit_bytes, kMostErrorBytes);
+  if (bytes > limit - std::min(limit, received->bytes)) {
+    received->over_limit = limit;
     return 0;
   }
   received->bytes += bytes;
-  long status = 0;
-  if (received->sink != nullptr) curl_easy_getinfo(received->curl, CURLINFO_RESPONSE_CODE, &status);
-  if (status == 200) {
+  if (status == 200 && received->sink != nullptr) {
     (*received->sink)({data, bytes});
   } else {
     received->body.append(data, bytes);
@@ -179,6 +187,10 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(state.options.connect_timeout_s));
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, milliseconds(state.options.total_timeout_s));
+  if (!(state.options.total_timeout_s > 0)) {
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLeastBytesPerS);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kStallS);
+  }
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kReceiveBytes);
@@ -191,7 +203,8 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
   curl_easy_reset(curl);
   if (received.over_limit) {
     return Error{ErrorCode::kLimit, "lbfd at " + state.server + " answered " + method_text + " " + std::string(target) +
-                                        " with more than " + std::to_string(received.limit_bytes) + " bytes"};
+                                        " with more than " + std::to_string(*received.over_limit) +
+                                        " bytes: ask for less, or is it lbfd that answers there?"};
   }
   if (code == CURLE_COULDNT_CONNECT && !state.socket_path.empty()) {
     return state.cannot_reach("nothing listens there");  // curl names a host and port that nobody gave

@@ -21,8 +21,9 @@ struct HttpResponse {
 
 struct HttpClientOptions {
   Seconds connect_timeout_s = 5;
-  Seconds total_timeout_s = 60;                 // of one request; 0: no limit
-  Bytes response_limit_bytes = Bytes{4} << 30;  // a longer answer is an error
+  Seconds total_timeout_s = 60;  // of one request; 0: as long as something comes
+  // A longer answer is an error.
+  Bytes response_limit_bytes = Bytes{256} << 20;
 };
 
 // Takes the body of an answer piece by piece, as it comes.

@@ -9,11 +9,16 @@ namespace lbf {
 
 inline constexpr std::size_t kMaxQuotedBytes = 80;
 
-// Control characters become '?'.
+// Control characters become '?', also those that UTF-8 writes as two bytes (U+0080 to U+009F).
 inline std::string on_one_line(std::string_view text) {
   std::string out(text);
+  unsigned char before = 0;
   for (char& c : out) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_c1 = before == 0xc2 && byte >= 0x80 && byte < 0xa0;
+    if (byte < 0x20 || byte == 0x7f) c = '?';
+    if (is_c1) (&c)[-1] = c = '?';
+    before = byte;
   }
   return out;
 }

@@ -79,6 +79,10 @@ bool Lines::next_line() {
     if (newline != nullptr || (input_ended_ && unread > 0)) {
       at_ = buffer_.data() + buffer_at_;
       end_ = newline != nullptr ? static_cast<const char*>(newline) : at_ + unread;
+      if (static_cast<std::size_t>(end_ - at_) > longest_line_bytes_) {
+        line_too_long_ = true;
+        return false;
+      }
       buffer_at_ += static_cast<std::size_t>(end_ - at_) + (newline != nullptr ? 1 : 0);
       scanned_ = 0;
       ++line_number_;
@@ -86,7 +90,7 @@ bool Lines::next_line() {
     }
     if (input_ended_) return false;
     scanned_ = unread;
-    if (unread > kMaxLineBytes) {
+    if (unread > longest_line_bytes_) {
       line_too_long_ = true;
       return false;
     }

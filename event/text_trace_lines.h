@@ -16,7 +16,9 @@
 
 namespace lbf::text_trace {
 
-inline constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;  // room for a `comm` line of 1 << 24 ranks
+// A `wait` for a million requests has room. `comm` and `nodes` have a number for each rank and may be longer.
+inline constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kBytesPerRank = 9;
 
 // Well-formed UTF-8 without control characters (names end up in JSON, on terminals).
 bool is_printable_utf8(std::string_view text);
@@ -41,6 +43,12 @@ class Lines {
  public:
   // REQUIRES: `in` outlives it, and so do the characters of `name`.
   Lines(std::istream& in, std::string_view name) : in_(in), name_(name) {}
+
+  // How long a line may be.
+  std::size_t longest_line_bytes() const { return longest_line_bytes_; }
+  void allow_ranks(Rank ranks) {
+    longest_line_bytes_ = kMaxLineBytes + kBytesPerRank * static_cast<std::size_t>(ranks);
+  }
 
   // Goes to the next line. False at the end of the input or where it cannot be read on.
   bool next_line();
@@ -94,6 +102,7 @@ class Lines {
   std::string_view name_;
   std::string buffer_;
   std::size_t buffer_at_ = 0;
+  std::size_t longest_line_bytes_ = kMaxLineBytes;
   std::size_t scanned_ = 0;  // bytes after buffer_at_ that are known to hold no newline
   bool input_ended_ = false;
   bool stream_failed_ = false;

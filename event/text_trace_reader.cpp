@@ -38,7 +38,8 @@ class Reader : private Lines {
     if (stream_failed()) return Error{ErrorCode::kIo, std::string(name_) + ": cannot be read to its end"};
     if (line_too_long()) {
       set_line_number(line_number() + 1);
-      return fail("the line is longer than " + std::to_string(kMaxLineBytes >> 20) + " MiB");
+      return fail("the line is longer than " + std::to_string(longest_line_bytes() >> 20) +
+                  " MiB: is this a text trace, with a line for each event?");
     }
     if (!have_version_) {
       set_line_number(std::max<std::uint64_t>(line_number(), 1));
@@ -98,6 +99,7 @@ class Reader : private Lines {
     if (*ranks < 1) return fail("ranks must be at least 1");
     if (!word().empty()) return fail("more than one number after 'ranks'");
     info_.ranks = static_cast<Rank>(*ranks);
+    allow_ranks(info_.ranks);
     chunks_.resize((static_cast<std::size_t>(*ranks) + kChunkRanks - 1) / kChunkRanks);
     return {};
   }

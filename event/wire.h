@@ -60,6 +60,8 @@ class BatchEncoder {
   bool empty() const;
   std::size_t raw_bytes() const;  // so that the caller can cut batches
   std::uint32_t events() const;
+  // Nothing is added before finish(): gives back what only adding needs, so that raw_bytes() is what it holds.
+  void close();
   // The finished batch, header included; the encoder is empty afterwards.
   // REQUIRES: raw_bytes() <= kMaxBatchRawBytes - kMaxBatchRawBytes / 64 (decoders refuse a batch beyond the
   // limits; relays cut at about 1 MiB).

@@ -298,6 +298,14 @@ struct BatchEncoder::State {
     open_bytes = 0;
   }
 
+  void close() {
+    close_sections();
+    std::vector<PerRank>().swap(ranks);
+    rank_index.clear();
+    last_index = 0;
+    raw.shrink_to_fit();
+  }
+
   void add_control(std::string_view json) {
     close_sections();
     raw += static_cast<char>(wire::kControlBlock);
@@ -358,6 +366,9 @@ std::size_t BatchEncoder::raw_bytes() const {
 }
 std::uint32_t BatchEncoder::events() const {
   return state_->events;
+}
+void BatchEncoder::close() {
+  state_->close();
 }
 std::string BatchEncoder::finish(std::uint32_t stream, std::uint64_t sequence) {
   return state_->finish(stream, sequence);

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "report/answer_json.h"
+#include "report/fields.h"
 #include "report/text.h"
 
 namespace lbf::report {
@@ -57,7 +59,7 @@ std::string short_build_id(const std::string& identity) {
 }  // namespace
 
 Result<ErrorFit> parse_error_fit(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = json_of_answer(text);
   if (!json.is_object() || !json.contains("program") || !json.contains("site"))
     return wrong_answer("'program' or 'site' is missing");
   const auto program = summary_of(json["program"]);
@@ -67,7 +69,7 @@ Result<ErrorFit> parse_error_fit(std::string_view text) {
 }
 
 Result<std::vector<AccuracyLine>> parse_accuracy(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = json_of_answer(text);
   if (!json.is_object() || !json.contains("all")) return wrong_answer("'all' is missing");
   std::vector<AccuracyLine> lines;
   const auto all = summary_of(json["all"]);
@@ -117,7 +119,7 @@ std::string render_accuracy(const std::vector<AccuracyLine>& lines, const TableS
     std::string line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) line += style.parsable ? style.delimiter : std::string(" ");
-      line += style.parsable ? cells[i] : fit(cells[i], kCells[i].width, kCells[i].left);
+      line += shown_cell(cells[i], kCells[i].width, kCells[i].left, style);
     }
     if (style.parsable && style.trailing) line += style.delimiter;
     if (!style.parsable) line.erase(line.find_last_not_of(' ') + 1);

@@ -223,7 +223,7 @@ class LineWriter {
 
   void set(std::size_t column, std::string text) {
     const Column& shown = columns_[column];
-    cells_[column] = style_.parsable ? std::move(text) : fit(text, shown.width, shown.left);
+    cells_[column] = shown_cell(std::move(text), shown.width, shown.left, style_);
   }
 
   void append_to(std::string& out) const {
@@ -248,6 +248,17 @@ class LineWriter {
 };
 
 }  // namespace
+
+std::string shown_cell(std::string text, std::size_t width, bool left, const TableStyle& style) {
+  if (!style.parsable) return fit(text, width, left);
+  if (style.delimiter.empty()) return text;
+  // Of a longer one its first character: the end of a text and the begin of a delimiter must not make one, too.
+  const std::string reserved = first_character(style.delimiter);
+  const char* const otherwise = reserved == "?" ? "_" : "?";
+  for (std::size_t at = text.find(reserved); at != std::string::npos; at = text.find(reserved, at + 1))
+    text.replace(at, reserved.size(), otherwise);
+  return text;
+}
 
 const std::vector<Field>& all_fields() {
   return kFields;

@@ -62,6 +62,10 @@ struct TableStyle {
   bool convert = true;  // false: bytes as they are
 };
 
+// A cell of a table: WIDTH columns or, where it is parsable, the text without the delimiter, whose first character
+// becomes '?': names are chosen by users, and a row has as many delimiters as columns ask for.
+std::string shown_cell(std::string text, std::size_t width, bool left, const TableStyle& style);
+
 // 1536: "1.50K", "0.00M" with `unit` M; "1536" without `convert`. As sacct: 1024 bytes are 1K.
 std::string format_bytes(std::uint64_t bytes, const TableStyle& style);
 

@@ -10,6 +10,7 @@
 #include "base/hostlist.h"
 #include "base/times.h"
 #include "report/advice.h"
+#include "report/answer_json.h"
 #include "report/html_parts.h"
 #include "report/text.h"
 
@@ -185,7 +186,7 @@ std::pair<std::string, std::string> cost_line(const std::string& key, const Json
 }
 
 std::string cost_body(const Step& step, std::string_view step_json) {
-  const Json json = Json::parse(step_json, nullptr, false);
+  const Json json = json_of_answer(step_json);
   std::string lines;
   if (json.is_object() && json.contains("cost") && json["cost"].is_object()) {
     for (const auto& [key, value] : json["cost"].items()) {

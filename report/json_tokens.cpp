@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/answer_json.h"
+
 namespace lbf::report {
 namespace {
 
@@ -44,7 +46,7 @@ std::size_t JsonTokens::take(std::string_view rest) {
       return 1;
     case '{':
     case '[':
-      if (!value_may_begin) return 0;
+      if (!value_may_begin || open_.size() == kMostLevels) return 0;
       on_open(rest, is_first);
       open_ += rest.front();
       last_ = Last::kOpening;

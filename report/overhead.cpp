@@ -210,7 +210,7 @@ std::string render_rows(const std::vector<Row>& rows, const std::array<ColumnOf<
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::string cell = cell_of(columns[i]);
       if (i > 0) text += style.parsable ? style.delimiter : " ";
-      text += style.parsable ? cell : fit(cell, columns[i].width, columns[i].left);
+      text += shown_cell(cell, columns[i].width, columns[i].left, style);
     }
     if (style.parsable) {
       if (style.trailing) text += style.delimiter;

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/answer_json.h"
+
 namespace lbf::report {
 namespace {
 
@@ -50,7 +52,7 @@ bool is_whole(const PictureTimeline& timeline, std::size_t rows) {
 Result<Picture> parse_picture(std::string_view text) {
   const auto wrong = [] { return invalid_input("lbfd answered something that is no picture of a run"); };
   try {
-    const Json json = Json::parse(text);
+    const Json json = json_of_answer(text);
     Picture out;
     json.at("target").get_to(out.target);
     json.at("ranks").get_to(out.ranks);

@@ -239,8 +239,9 @@ std::string render_procedures(const std::vector<Step>& steps, const TableStyle& 
     return out;
   }
   const auto line = [&](const std::string& job, const auto& cell_of) {
-    std::string text = job;
-    for (std::size_t i = 0; i < kProcedureColumns.size(); ++i) text += style.delimiter + cell_of(i);
+    std::string text = shown_cell(job, 0, true, style);
+    for (std::size_t i = 0; i < kProcedureColumns.size(); ++i)
+      text += style.delimiter + shown_cell(cell_of(i), 0, true, style);
     out += text + (style.trailing ? style.delimiter : "") + '\n';
   };
   const bool any =

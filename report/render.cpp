@@ -13,6 +13,7 @@
 #include "base/times.h"
 #include "report/advice.h"
 #include "report/answer.h"
+#include "report/answer_json.h"
 #include "report/fields.h"
 #include "report/terminal_colors.h"
 #include "report/text.h"
@@ -246,7 +247,7 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
   Json steps = Json::array();
   std::set<std::array<std::string, 5>> seen;
   for (const std::string& answer : answers) {
-    Json document = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
+    Json document = json_of_answer(answer);
     if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array()) {
       return invalid_input("lbfd answered something that is no list of steps; is that address lbfd's?");
     }
@@ -286,7 +287,7 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
 }
 
 std::string step_text(std::string_view joined, std::size_t number) {
-  const Json document = Json::parse(joined, nullptr, /*allow_exceptions=*/false);
+  const Json document = json_of_answer(joined);
   if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array() ||
       number >= document["steps"].size()) {
     return "{}";

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "report/answer.h"
+#include "report/answer_json.h"
 #include "report/read_value.h"
 #include "report/text.h"
 
@@ -344,7 +345,7 @@ std::optional<Result<std::vector<Step>>> steps_one_by_one(std::string_view json)
   std::vector<Step> out;
   out.reserve(texts->size());
   for (const std::string_view text : *texts) {
-    const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const Json document = json_of_answer(text);
     if (document.is_discarded()) return std::nullopt;
     auto step = read_step(document, out.size() + 1);
     if (!step) return Result<std::vector<Step>>(step.error());
@@ -507,7 +508,7 @@ Result<std::vector<Step>> parse_steps(std::string_view json) {
     if (*steps) put_in_order(**steps);
     return std::move(*steps);
   }
-  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  const Json document = json_of_answer(json);
   if (document.is_discarded() || !document.is_object()) return answer_error("it is not a JSON object");
   std::vector<Step> out;
   const auto steps = document.find("steps");

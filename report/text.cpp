@@ -131,6 +131,10 @@ std::string printable(std::string_view utf8) {
   return out;
 }
 
+std::string first_character(std::string_view utf8) {
+  return std::string(utf8.substr(0, std::max<std::size_t>(decode(utf8).length, 1)));
+}
+
 std::size_t display_width(std::string_view utf8) {
   if (is_plain(utf8)) return utf8.size();
   std::size_t width = 0;

@@ -15,6 +15,9 @@ namespace lbf::report {
 // replaced by U+FFFD, and every tab and line end by a blank.
 std::string printable(std::string_view utf8);
 
+// The first character of `utf8`, which is not empty.
+std::string first_character(std::string_view utf8);
+
 // Columns that a printable() text takes: 2 for East Asian wide characters and emoji, 0 for combining marks.
 std::size_t display_width(std::string_view utf8);
 

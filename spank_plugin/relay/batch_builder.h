@@ -50,7 +50,9 @@ class BatchBuilder {
     if (encoder_ && now_ns - began_ns_ >= kBatchAgeNs) flush();
   }
   void flush() {
-    if (encoder_) submit_(std::move(encoder_));
+    if (!encoder_) return;
+    encoder_->close();
+    submit_(std::move(encoder_));
   }
   std::uint64_t discarded_events() const { return discarded_events_; }
 

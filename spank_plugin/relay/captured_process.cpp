@@ -62,6 +62,7 @@ void CapturedProcess::close_ring(CapturedRing& ring, const Error& error, Pass& p
 }
 
 void CapturedProcess::observe_life(StepState step, const Pass& pass) {
+  if (sealed_) return;
   alive_ = true;
   if (step == StepState::kRunning && pass.now_ns() - alive_check_ns_ < kAliveIntervalNs) return;
   const Seconds since_last_look_s =
@@ -125,6 +126,12 @@ void CapturedProcess::take(std::int32_t node_index, Pass& pass) {
   pass.add_control(record);
 }
 
+Bytes CapturedProcess::held_bytes() const {
+  Bytes bytes = 0;
+  for (const CapturedRing& ring : rings_) bytes += ring.records.bytes();
+  return bytes;
+}
+
 bool CapturedProcess::is_off() const {
   return std::any_of(rings_.begin(), rings_.end(), [](const CapturedRing& ring) { return ring.status.off; });
 }
@@ -181,6 +188,7 @@ Result<void> CapturedProcess::drain_alone(CapturedRing& ring, ProcedureClock clo
   const RelayEventSink emit = sink(pass);
   Result<void> converted;
   auto done = ring.drain(
+      pass.ring_bytes(),
       [&](const ring::Record& record, std::span<const std::uint64_t> values) {
         if (record.kind == ring::kRecordProcedure) return take_procedure(record, values, clock, pass);
         if (converted.ok()) converted = converter_.convert(record, values, clock.tick_s, emit);
@@ -191,12 +199,14 @@ Result<void> CapturedProcess::drain_alone(CapturedRing& ring, ProcedureClock clo
 
 Result<void> CapturedProcess::drain_thread(CapturedRing& ring, ProcedureClock clock, Pass& pass) {
   // A thread that is far ahead of the others waits in its ring.
-  if (ring.records.bytes() >= kDrainBytesPerPass) {
+  const Bytes held_before = ring.records.bytes();
+  if (held_before >= pass.ring_bytes()) {
     ring.has_more = true;
     return {};
   }
   const std::uint64_t pass_begin = rings_.front().now_ticks(pass);
-  return ring.drain(
+  auto done = ring.drain(
+      pass.ring_bytes() - held_before,
       [&](const ring::Record& record, std::span<const std::uint64_t> values) {
         if (record.kind == ring::kRecordProcedure) return take_procedure(record, values, clock, pass);
         // What was over when the pass began has no other thread beside it whose ring was not there then.
@@ -204,6 +214,10 @@ Result<void> CapturedProcess::drain_thread(CapturedRing& ring, ProcedureClock cl
         ring.records.hold(record, values, concurrent ? Concurrency::kOtherThreads : Concurrency::kAlone, split_calls_);
       },
       pass);
+  pass.held_bytes += ring.records.bytes() - held_before;
+  // Long records of many threads: their exact order is worth less than the node's memory.
+  if (pass.holds_too_much()) release(Release::kAll, pass);
+  return done;
 }
 
 std::uint64_t CapturedProcess::drain(Pass& pass) {
@@ -228,18 +242,20 @@ std::uint64_t CapturedProcess::drain(Pass& pass) {
   return pass.result.bytes - before;
 }
 
-// What took effect before this pass began and before any send or receive that is under way.
+// What took effect before this pass began and before any send or receive that is under way. Of a process that is gone:
+// before what is still in its rings.
 std::uint64_t CapturedProcess::settled_until(const Pass& pass) const {
   const std::uint64_t begin = rings_.front().now_ticks(pass);
   std::uint64_t horizon = begin;
-  const bool much_waits = std::any_of(rings_.begin(), rings_.end(), [](const CapturedRing& ring) {
-    return ring.records.all().size_bytes() >= kMuchBytes;
+  const Bytes much = std::min<Bytes>(kMuchBytes, pass.ring_bytes());
+  const bool much_waits = std::any_of(rings_.begin(), rings_.end(), [much](const CapturedRing& ring) {
+    return ring.records.all().size_bytes() >= much;
   });
   const auto ticks_of = [tick_s = tick_s(pass)](Seconds s) { return static_cast<std::uint64_t>(s / tick_s); };
   const std::uint64_t longest_hold = ticks_of(much_waits ? kLongestHoldOfMuchS : kLongestHoldS);
   for (const CapturedRing& ring : rings_) {
     if (ring.has_more) horizon = std::min(horizon, ring.records.last_order());
-    if (ring.broken || ring.status.where != ring::kInCall) continue;
+    if (sealed_ || ring.broken || ring.status.where != ring::kInCall) continue;
     const bool receives = may_post(ring.status.call_function) && rings_.size() > 1 && !much_waits;
     if (!receives && !may_send(ring.status.call_function)) continue;
     const std::uint64_t enter = ring.status.call_enter_ticks;
@@ -252,15 +268,17 @@ std::uint64_t CapturedProcess::settled_until(const Pass& pass) const {
 // One process is one sequence of events for the replay: its threads' records in the order in which they took
 // effect.
 void CapturedProcess::release(Release what, Pass& pass) {
+  const Bytes held_before = held_bytes();
   std::vector<ThreadRecords*> threads;
   for (CapturedRing& ring : rings_) threads.push_back(&ring.records);
   ThreadMerge merge(threads, what == Release::kAll ? std::numeric_limits<std::uint64_t>::max() : settled_until(pass));
-  const auto done = merge.convert(converter_, tick_s(pass), sink(pass));
-  if (done.ok()) return;
-  for (CapturedRing& ring : rings_) {
-    ring.records.clear();
-    if (!ring.broken) close_ring(ring, done.error(), pass);
+  if (const auto done = merge.convert(converter_, tick_s(pass), sink(pass)); !done) {
+    for (CapturedRing& ring : rings_) {
+      ring.records.clear();
+      if (!ring.broken) close_ring(ring, done.error(), pass);
+    }
   }
+  pass.held_bytes -= held_before - held_bytes();
 }
 
 void CapturedProcess::keep_alive(Pass& pass) {
@@ -331,14 +349,23 @@ void CapturedProcess::end(std::string_view how, Pass& pass) {
   pass.add_control(protocol::ProcessEndRecord{rank_, std::string(how), elapsed_s(pass)});
 }
 
+CapturedProcess::Drained CapturedProcess::drain_rest(Pass& pass) {
+  // Another process may have them mapped, and go on writing.
+  sealed_ = true;
+  for (CapturedRing& ring : rings_) ring.reader.seal();
+  while (drain(pass) > 0) {
+    if (!pass.has_room()) return Drained::kSome;
+  }
+  return Drained::kAll;
+}
+
 void CapturedProcess::drain_rings(StepState step, KnownRings& files, Pass& pass) {
   const bool is_over = !alive_ || step == StepState::kEnded;
-  std::uint64_t bytes = drain(pass);
-  if (is_over) {
-    while (bytes > 0) {
-      bytes = drain(pass);
-      if (alive_) break;  // it may write for ever
-    }
+  if (alive_) {
+    drain(pass);
+    if (is_over) drain(pass);  // it may write for ever
+  } else if (drain_rest(pass) == Drained::kSome) {
+    return;  // the others are looked at, and the next pass goes on
   }
   if (is_over || (converter_.exited() && state_ == ring::ProcessState::kFinalized))
     return end(name_of_end(state_), pass);

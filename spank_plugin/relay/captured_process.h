@@ -59,6 +59,8 @@ class CapturedProcess {
   bool ended() const { return ended_; }
   // Its capture is off. One thread writes it for all.
   bool is_off() const;
+  // Of records that wait for their turn.
+  Bytes held_bytes() const;
   std::vector<CapturedRing>& rings() { return rings_; }
   const std::vector<CapturedRing>& rings() const { return rings_; }
 
@@ -71,10 +73,13 @@ class CapturedProcess {
     std::uint64_t consumed_bytes = 0;  // of the ring, at read_ns
   };
   enum class Release : std::uint8_t { kSettled, kAll };
+  enum class Drained : std::uint8_t { kAll, kSome };
 
   RelayEventSink sink(Pass& pass);
   Seconds tick_s(const Pass& pass) const { return rings_.front().tick_s(pass); }
   std::uint64_t drain(Pass& pass);
+  // kSome: the pass has no more room.
+  Drained drain_rest(Pass& pass);
   Result<void> drain_alone(CapturedRing& ring, ProcedureClock clock, Pass& pass);
   Result<void> drain_thread(CapturedRing& ring, ProcedureClock clock, Pass& pass);
   void take_procedure(const ring::Record& record, std::span<const std::uint64_t> values, ProcedureClock clock,
@@ -100,6 +105,7 @@ class CapturedProcess {
   bool taken_ = false;  // its `process` record was written
   bool ended_ = false;  // its `process_end` record was written, or it is left out
   bool alive_ = true;
+  bool sealed_ = false;  // it is gone, and so its rings have all that they ever will
   std::uint64_t alive_check_ns_ = 0;
 
   RecordConverter converter_;

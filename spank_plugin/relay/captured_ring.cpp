@@ -11,15 +11,16 @@ Seconds CapturedRing::once_s() const {
   return static_cast<double>(std::min(status.once_cpu_ns, kMostOnceNs)) * 1e-9;
 }
 
-Result<void> CapturedRing::drain(const RecordSink& sink, Pass& pass) {
+Result<void> CapturedRing::drain(Bytes limit_bytes, const RecordSink& sink, Pass& pass) {
   if (auto pending = reader.pending_bytes()) {
     const auto capacity = static_cast<double>(reader.identity().capacity_bytes);
     pass.result.fullest = std::max(pass.result.fullest, static_cast<double>(*pending) / capacity);
   }
-  auto drained = reader.drain(kDrainBytesPerPass, sink);
+  auto drained = reader.drain(limit_bytes, sink);
   if (!drained) return drained.error();
   pass.result.bytes += *drained;
-  has_more = *drained >= kDrainBytesPerPass;
+  has_more = *drained >= limit_bytes;
+  if (has_more) pass.result.fullest = 1;  // the next pass is due at once
   return {};
 }
 

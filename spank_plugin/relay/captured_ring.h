@@ -16,8 +16,6 @@
 
 namespace lbf::relay {
 
-inline constexpr std::uint64_t kDrainBytesPerPass = 2 << 20;  // of one ring, so that no rank starves the others
-
 struct CapturedRing {
   std::string file;
   std::uint64_t inode = 0;
@@ -36,8 +34,8 @@ struct CapturedRing {
   std::uint64_t now_ticks(const Pass& pass) const { return has_ticks() ? pass.now().ticks : pass.now_ns(); }
   // What starting the capture of its thread cost, as far as a ring is believed.
   Seconds once_s() const;
-  // Hands on the records that wait in it, at most kDrainBytesPerPass.
-  Result<void> drain(const RecordSink& sink, Pass& pass);
+  // Hands on the records that wait in it, about LIMIT_BYTES at most.
+  Result<void> drain(Bytes limit_bytes, const RecordSink& sink, Pass& pass);
 
  private:
   bool has_ticks() const { return reader.identity().clock_source == 0; }

@@ -20,6 +20,18 @@ bool Collector::has_threads() const {
                      [](const auto& entry) { return entry.second.rings().size() > 1; });
 }
 
+Bytes Collector::held_bytes() const {
+  Bytes bytes = 0;
+  for (const auto& [pid, process] : processes_) bytes += process.held_bytes();
+  return bytes;
+}
+
+void Collector::share_room(Pass& pass) const {
+  std::size_t rings = 0;
+  for (const auto& [pid, process] : processes_) rings += process.rings().size();
+  pass.share_room(rings, held_bytes());
+}
+
 void Collector::scan(Pass& pass) {
   rescan_ = false;
   for (const RingDirectory::Ring& found : options_.directory->list(KnownRings::kMaxRings)) {
@@ -36,7 +48,7 @@ void Collector::scan(Pass& pass) {
 }
 
 void Collector::open_ring(const RingDirectory::Ring& found, Pass& pass) {
-  auto reader = RingReader::open(options_.directory->fd(), found.name);
+  auto reader = RingReader::open(options_.directory->fd(), found.name, options_.longest_record_bytes);
   if (!reader && reader.error().code == ErrorCode::kNotFound) {  // not ready: the next scan
     rescan_ = true;
     return;
@@ -91,14 +103,15 @@ void Collector::look_at(CapturedProcess& process, StepState step, Pass& pass) {
   process.drain_rings(step, known_rings_, pass);
 }
 
-PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder& out) {
-  Pass pass(now, rate, out, notes_);
+PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder& out, PassRoom room) {
+  Pass pass(now, rate, out, notes_, std::move(room));
   // A thread's ring is found before the records that were written after it: they may need its definitions.
   const std::uint64_t generation = options_.directory->generation();
   if (rescan_ || generation != scanned_generation_) {
     scanned_generation_ = generation;
     scan(pass);
   }
+  share_room(pass);
   for (auto it = processes_.begin(); it != processes_.end();) {
     CapturedProcess& process = it->second;
     look_at(process, StepState::kRunning, pass);
@@ -115,9 +128,10 @@ PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder&
   return pass.result;
 }
 
-void Collector::finish(ClockReading now, const TickRate& rate, BatchBuilder& out) {
-  Pass pass(now, rate, out, notes_);
+void Collector::finish(ClockReading now, const TickRate& rate, BatchBuilder& out, PassRoom room) {
+  Pass pass(now, rate, out, notes_, std::move(room));
   scan(pass);
+  share_room(pass);
   for (auto& [pid, process] : processes_) {
     look_at(process, StepState::kEnded, pass);
     remove_files(process);
@@ -155,7 +169,7 @@ std::vector<RingUse> Collector::ring_uses() {
 
 void Collector::give_orders(std::span<const RingOrder> orders, ClockReading now, const TickRate& rate,
                             BatchBuilder& out) {
-  Pass pass(now, rate, out, notes_);
+  Pass pass(now, rate, out, notes_, {});
   std::size_t i = 0;
   for_each_sound_ring([&](CapturedProcess& process, CapturedRing& ring) {
     if (i == orders.size()) return;

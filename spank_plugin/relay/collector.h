@@ -37,6 +37,7 @@ struct CollectorOptions {
   // Which processes with a ring here are this collector's; empty: all. Asked once for each.
   std::function<Membership(std::int32_t pid)> membership{};
   std::shared_ptr<RingDirectory> directory{};  // shared with other collectors; empty: opened from ring_dir
+  Bytes longest_record_bytes = kLongestRecordBytes;
   // What stands in for the capture's own measurements (cost_meter.h).
   PrimitiveCosts primitives{cost::kDefaultRecordedCallS / 2, cost::kDefaultCountedCallS,
                             cost::kDefaultRecordedCallS / 2};
@@ -49,10 +50,11 @@ class Collector {
 
   // One look at everything: new rings, records, ends of processes, keep-alives, statistics. REQUIRES:
   // rate.ready().
-  PassResult pass(ClockReading now, const TickRate& rate, BatchBuilder& out);
+  PassResult pass(ClockReading now, const TickRate& rate, BatchBuilder& out, PassRoom room = {});
 
-  // The step has ended: takes what is left in the rings, and ends every process that has not ended itself.
-  void finish(ClockReading now, const TickRate& rate, BatchBuilder& out);
+  // The step has ended: takes what is left in the rings, and ends every process that has not ended itself. REQUIRES:
+  // there is always room left at last.
+  void finish(ClockReading now, const TickRate& rate, BatchBuilder& out, PassRoom room = {});
 
   // The cost of what was taken, ended processes included, as of the last pass() or finish().
   const std::map<Rank, RankCost>& costs() const { return costs_; }
@@ -70,12 +72,15 @@ class Collector {
   std::size_t processes_left_out() const { return left_out_; }
   // Some process has several rings.
   bool has_threads() const;
+  // Of records that wait for their turn.
+  Bytes held_bytes() const;
   // None is under way, and none is just beginning.
   bool idle() const { return processes_.empty() && !rescan_; }
 
  private:
   explicit Collector(CollectorOptions options) : options_(std::move(options)), known_rings_(options_.directory) {}
   void scan(Pass& pass);
+  void share_room(Pass& pass) const;
   void open_ring(const RingDirectory::Ring& found, Pass& pass);
   void look_at(CapturedProcess& process, StepState step, Pass& pass);
   bool take(CapturedProcess& process, Pass& pass);

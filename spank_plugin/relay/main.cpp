@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/io_error.h"
+#include "base/quoted.h"
 #include "base/scoped_fd.h"
 #include "spank_plugin/relay/relay.h"
 
@@ -34,8 +35,11 @@ extern "C" void on_stop_signal(int) {
 constexpr std::size_t kMaxStepBytes = 16 << 20;
 
 Result<std::string> read_file(const std::string& path) {
-  const lbf::ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return lbf::io_error("cannot read " + path);
+  // The user may have put something else there: a pipe would be waited for without end.
+  const lbf::ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return lbf::io_error("cannot read " + path);
+  if (!S_ISREG(status.st_mode)) return lbf::invalid_input(path + " is not a regular file");
   std::string text;
   char buffer[65536];
   for (;;) {
@@ -50,8 +54,9 @@ Result<std::string> read_file(const std::string& path) {
 
 // For people: on stderr (which the plugin points at /dev/null) and in the system's log.
 void complain(const std::string& message) {
-  std::fprintf(stderr, "lbf-relay: error: %s\n", message.c_str());
-  ::syslog(LOG_WARNING, "%s", message.c_str());
+  const std::string line = lbf::on_one_line(message);
+  std::fprintf(stderr, "lbf-relay: error: %s\n", line.c_str());
+  ::syslog(LOG_WARNING, "%s", line.c_str());
 }
 
 char status_byte(Outcome outcome) {
@@ -92,7 +97,7 @@ int run(int argc, char** argv) {
   app.add_option("--cpu-limit-percent", cpu_limit_percent,
                  "the relay's own part of the overhead limit, percent of the program's processor time; 0: any part")
       ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--memory-limit-mb", memory_limit_mb, "batches that wait in memory at most")
+  app.add_option("--memory-limit-mb", memory_limit_mb, "what waits in memory at most: batches, and records of threads")
       ->check(CLI::Range(4, 4096));
   app.add_option("--network-limit-kBps", network_limit_kBps, "kilobytes per second to lbfd at most; 0: no limit")
       ->check(CLI::Range(0.0, 1e9));
@@ -117,7 +122,7 @@ int run(int argc, char** argv) {
       complain(left.error().message);
       return 1;
     }
-    if (*left > 0) std::fprintf(stderr, "lbf-relay: error: %d spool files are left in %s\n", *left, flush_dir.c_str());
+    if (*left > 0) complain(std::to_string(*left) + " spool files are left in " + flush_dir);
     return *left == 0 ? 0 : 1;
   }
   if (!cleanup_dir.empty()) {

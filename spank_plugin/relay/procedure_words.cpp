@@ -63,7 +63,10 @@ void ProcedureWords::take(Rank rank, const ring::Record& record, std::span<const
   switch (said.word) {
     case ring::ProcedureWord::kName: {
       const std::string whole = one_line(all);
-      if (whole.empty() || said.id >= kMaxProcedures || !names_.emplace(said.id, whole).second) return;
+      if (whole.empty() || said.id >= kMaxProcedures) return;
+      if (named_.size() <= said.id) named_.resize(said.id + std::size_t{1});
+      if (named_[said.id]) return;
+      named_[said.id] = true;
       converter.name_procedure(said.id);
       return pass.add_control(protocol::ProcedureRecord{rank, said.id, whole, call_ns});
     }

@@ -5,9 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
+#include <vector>
 
 #include "spank_plugin/capture/ring.h"
 #include "spank_plugin/relay/pass.h"
@@ -29,7 +28,7 @@ class ProcedureWords {
             RecordConverter& converter, Pass& pass);
 
  private:
-  std::map<std::uint32_t, std::string> names_;  // by the process's own number, as named in the stream
+  std::vector<bool> named_;  // by the process's own number, in the stream
   std::size_t remarks_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "base/directory_handle.h"
 #include "base/io_error.h"
 #include "base/mutex.h"
+#include "base/quoted.h"
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
 #include "protocol/relay_description.h"
@@ -188,8 +190,13 @@ class Relay {
 Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, std::string run) {
   auto identity = read_step_identity(description);
   if (!identity) return identity.error();
-  CollectorOptions options{options_.ring_dir, identity->tasks, static_cast<std::int32_t>(identity->stream), {},
-                           directory_,        primitives_};
+  CollectorOptions options;
+  options.ring_dir = options_.ring_dir;
+  options.tasks = identity->tasks;
+  options.node_index = static_cast<std::int32_t>(identity->stream);
+  options.directory = directory_;
+  options.primitives = primitives_;
+  options.longest_record_bytes = options_.memory_limit_bytes / 4;
   if (!description_.runs.is_null()) {
     options.membership = [this, name = std::move(run)](std::int32_t pid) { return finder_.membership(pid, name); };
   }
@@ -227,14 +234,14 @@ void Relay::start_runs(std::uint64_t now_ns) {
 
 // On a thread of its own: lbfd may be away, and the next program may be running already.
 void Relay::end_run(Run& run) {
-  run.stream->drain_rest(read_clocks(), rate_);
+  const std::uint64_t until_ns = deadline_ns();
+  run.stream->drain_rest(read_clocks(), rate_, until_ns);
   sigset_t all;
   sigset_t old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  run.ending = std::async(std::launch::async, [stream = run.stream.get(), until_ns = deadline_ns()] {
-    return stream->finish("step_end", until_ns);
-  });
+  run.ending = std::async(std::launch::async,
+                          [stream = run.stream.get(), until_ns] { return stream->finish("step_end", until_ns); });
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
@@ -339,9 +346,9 @@ RelayResult Relay::finish() {
   const std::string reason = ended_ ? "step_end" : "relay_terminated";
   const std::uint64_t until_ns = monotonic_ns() + ns_of(ended_ ? options_.deliver_timeout_s : kStopTimeoutS);
   share_cpu();
-  if (own_) own_->drain_rest(read_clocks(), rate_);
+  if (own_) own_->drain_rest(read_clocks(), rate_, until_ns);
   for (Run& run : runs_) {
-    if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_);
+    if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_, until_ns);
   }
   RelayResult result{Outcome::kDelivered, {}};
   const auto add = [&result](RelayResult one) {
@@ -405,6 +412,10 @@ void remove_ring_dir(const std::string& dir) {
 
 namespace {
 
+void complain(const Error& error) {
+  std::fprintf(stderr, "lbf-relay: error: %s\n", on_one_line(error.message).c_str());
+}
+
 // All of this process's user's files. Returns how many are left.
 int flush_own_files(const std::vector<std::string>& paths, const std::string& server,
                     const RequestFactory& make_request) {
@@ -412,13 +423,13 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
   for (const std::string& path : paths) {
     auto file = SpoolFile::open(path);
     if (!file) {
-      std::fprintf(stderr, "lbf-relay: error: %s\n", file.error().message.c_str());
+      complain(file.error());
       ++left;
       continue;
     }
     auto request = make_request(server.empty() ? file->header().server : server);
     if (!request) {
-      std::fprintf(stderr, "lbf-relay: error: %s\n", request.error().message.c_str());
+      complain(request.error());
       ++left;
       continue;
     }
@@ -426,7 +437,7 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
     for (;;) {
       auto done = delivery.deliver_next();
       if (!done) {
-        std::fprintf(stderr, "lbf-relay: error: %s\n", done.error().message.c_str());
+        complain(done.error());
         if (done.error().code == ErrorCode::kUnavailable) ++left;
         break;
       }
@@ -434,6 +445,38 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
     }
   }
   return left;
+}
+
+// The child of root that became a user is that user's to stop, and the lbfd that his file names may be one that never
+// ends an answer: CHILD is killed after LIMIT_S. Whether it ended well.
+bool wait_for_child(pid_t child, Seconds limit_s) {
+  constexpr int kIntervalMs = 10;
+  const std::uint64_t deadline_ns = monotonic_ns() + ns_of(limit_s);
+  int code = 0;
+  for (pid_t ended = 0; ended != child;) {
+    ended = ::waitpid(child, &code, WNOHANG);
+    if (ended < 0 && errno != EINTR) return false;
+    if (ended == child) break;
+    if (monotonic_ns() >= deadline_ns) ::kill(child, SIGKILL);
+    ::poll(nullptr, 0, kIntervalMs);
+  }
+  return WIFEXITED(code) && WEXITSTATUS(code) == 0;
+}
+
+// Long enough for a slow network.
+Seconds flush_limit_s(Bytes file_bytes) {
+  constexpr Seconds kLeastS = 60;
+  constexpr double kLeastBytesPerS = 1e6;
+  return kLeastS + static_cast<double>(file_bytes) / kLeastBytesPerS;
+}
+
+// The user's own group: a file's group may be one that its owner is not in.
+bool become_owner(const struct stat& file) {
+  const passwd* const user = ::getpwuid(file.st_uid);
+  constexpr gid_t kNobody = 65534;
+  const gid_t group = user != nullptr ? user->pw_gid : kNobody;
+  return ::setgroups(1, &group) == 0 && ::setresgid(group, group, group) == 0 &&
+         ::setresuid(file.st_uid, file.st_uid, file.st_uid) == 0;
 }
 
 }  // namespace
@@ -453,16 +496,10 @@ Result<int> flush_spool(const std::string& dir, const std::string& server, const
     const pid_t child = ::fork();
     if (child < 0) return Error{ErrorCode::kIo, std::string("fork: ") + std::strerror(errno)};
     if (child == 0) {
-      if (::setgroups(1, &status.st_gid) != 0 || ::setresgid(status.st_gid, status.st_gid, status.st_gid) != 0 ||
-          ::setresuid(status.st_uid, status.st_uid, status.st_uid) != 0) {
-        ::_exit(1);
-      }
+      if (!become_owner(status)) ::_exit(1);
       ::_exit(flush_own_files({path}, server, make_request) == 0 ? 0 : 1);
     }
-    int code = 0;
-    while (::waitpid(child, &code, 0) < 0 && errno == EINTR) {
-    }
-    if (!WIFEXITED(code) || WEXITSTATUS(code) != 0) ++left;
+    if (!wait_for_child(child, flush_limit_s(static_cast<Bytes>(status.st_size)))) ++left;
   }
   return left;
 }

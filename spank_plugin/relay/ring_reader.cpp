@@ -22,6 +22,10 @@ namespace {
 
 // Bytes copied out in one go: small enough to stay in the cache between the copy and the decoding.
 constexpr std::uint64_t kChunkBytes = 256 << 10;
+constexpr std::uint64_t kLeastChunkBytes = 4096;
+
+// A thread drains its rings one after the other: one copy serves them all.
+thread_local std::vector<std::uint64_t> copy_of_ring;
 
 // The header is copied as bytes and its fields are taken out by offset: ring::Header holds atomics, which
 // cannot be copied as a whole.
@@ -69,9 +73,10 @@ std::string text(const std::byte* from, std::size_t capacity) {
 
 }  // namespace
 
-Result<RingReader> RingReader::open(int dir_fd, const std::string& name) {
+Result<RingReader> RingReader::open(int dir_fd, const std::string& name, std::uint64_t longest_record_bytes) {
   RingReader reader;
   reader.name_ = name;
+  reader.longest_record_bytes_ = std::min(longest_record_bytes, kLongestRecordBytes);
   reader.fd_.reset(::openat(dir_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!reader.fd_) {
     if (errno == ENOENT) return Error{ErrorCode::kNotFound, "ring " + name + " is gone"};
@@ -241,6 +246,7 @@ Result<std::uint64_t> RingReader::pending_bytes() const {
   }
   // Pairs with the producer's release store of `head`: what it covers is read after it.
   std::atomic_thread_fence(std::memory_order_acquire);
+  head = std::min(head, end_);
   const std::uint64_t pending = head - tail_;
   if (head % 8 != 0 || tail_ % 8 != 0 || head < tail_ || pending > identity_.capacity_bytes) {
     return invalid_input("ring " + name_ + ": impossible indices (head " + std::to_string(head) + ", tail " +
@@ -249,9 +255,14 @@ Result<std::uint64_t> RingReader::pending_bytes() const {
   return pending;
 }
 
+void RingReader::seal() {
+  if (end_ != std::numeric_limits<std::uint64_t>::max()) return;
+  if (const auto pending = pending_bytes()) end_ = tail_ + *pending;
+}
+
 Result<void> RingReader::fill(std::uint64_t data_offset, std::uint64_t bytes) {
-  if (buffer_.size() < bytes / 8) buffer_.resize(bytes / 8);
-  if (!read_exactly(fd_.get(), buffer_.data(), bytes, header_bytes_ + data_offset)) {
+  if (copy_of_ring.size() < bytes / 8) copy_of_ring.resize(bytes / 8);
+  if (!read_exactly(fd_.get(), copy_of_ring.data(), bytes, header_bytes_ + data_offset)) {
     return invalid_input("ring " + name_ + " was cut while the program ran");
   }
   return {};
@@ -266,11 +277,12 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
   while (tail_ < head && (tail_ == start || tail_ - start < limit_bytes) && outcome.ok()) {
     const std::uint64_t offset = tail_ & (identity_.capacity_bytes - 1);
     const std::uint64_t to_end = identity_.capacity_bytes - offset;  // records never wrap
-    std::uint64_t chunk = std::min({head - tail_, to_end, kChunkBytes});
+    const std::uint64_t wanted = std::max(limit_bytes - std::min(limit_bytes, tail_ - start), kLeastChunkBytes);
+    std::uint64_t chunk = std::min({head - tail_, to_end, kChunkBytes, wanted & ~std::uint64_t{7}});
     outcome = fill(offset, chunk);
     std::uint64_t at = 0;
     while (outcome.ok() && at < chunk) {
-      const auto* words = buffer_.data() + at / 8;
+      const auto* words = copy_of_ring.data() + at / 8;
       ring::Record record{};
       const std::uint64_t left = chunk - at;
       // A pad may be shorter than a record: only its first word counts.
@@ -289,7 +301,17 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
           break;
         }
         if (at > 0) break;  // the next chunk starts with it
-        chunk = bytes;      // longer than a chunk
+        if (pad) {          // nothing of it is read
+          at = bytes;
+          break;
+        }
+        if (bytes > longest_record_bytes_) {
+          outcome =
+              invalid_input("ring " + name_ + ": a record of " + std::to_string(bytes) + " bytes, the relay reads " +
+                            std::to_string(longest_record_bytes_) + " at most; raise its memory limit");
+          break;
+        }
+        chunk = bytes;  // longer than a chunk
         outcome = fill(offset, chunk);
         continue;
       }
@@ -309,6 +331,7 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
     }
     tail_ += at;
   }
+  if (copy_of_ring.size() > kChunkBytes / 8) std::vector<std::uint64_t>().swap(copy_of_ring);  // of a long record
   if (tail_ != start) {
     // The copies above happened before the program sees the room as free.
     std::atomic_thread_fence(std::memory_order_release);

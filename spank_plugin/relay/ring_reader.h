@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@ namespace lbf::relay {
 inline constexpr std::uint64_t kMinRingCapacityBytes = 4096;
 inline constexpr std::uint64_t kMaxRingCapacityBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kMaxRingHeaderBytes = std::uint64_t{1} << 20;
+// With its values, each as long as the wire can make it, a record still fits into a batch (kMaxBatchRawBytes).
+inline constexpr std::uint64_t kLongestRecordBytes = std::uint64_t{12} << 20;
 
 // One ring::PrimitiveCounter. Whether the numbers can be true is CostMeter's business.
 struct PrimitiveReading {
@@ -91,10 +94,12 @@ using RecordSink = std::function<void(const ring::Record& record, std::span<cons
 
 class RingReader {
  public:
-  // NAME in the directory DIR_FD ("<pid>.<tid>.ring"). Errors: kNotFound (gone, or not ready: the program has
+  // NAME in the directory DIR_FD ("<pid>.<tid>.ring"). A longer record than LONGEST_RECORD_BYTES breaks the ring: it is
+  // copied as a whole. Errors: kNotFound (gone, or not ready: the program has
   // not written the magic number yet), kInvalidInput (not a regular file of this user, or a header that
   // breaks ring.h), kIo.
-  static Result<RingReader> open(int dir_fd, const std::string& name);
+  static Result<RingReader> open(int dir_fd, const std::string& name,
+                                 std::uint64_t longest_record_bytes = kLongestRecordBytes);
 
   const RingIdentity& identity() const { return identity_; }
 
@@ -104,6 +109,9 @@ class RingReader {
 
   // Bytes that wait to be drained, at this moment. Errors: kInvalidInput (indices that cannot be).
   Result<std::uint64_t> pending_bytes() const;
+
+  // Its process is gone: what somebody writes into it after the first call is not read.
+  void seal();
 
   // Hands on the records that were written before the call, at most about `limit_bytes` of them (at least
   // one), and gives their room back to the program. Returns the bytes consumed; 0: nothing there. After an
@@ -129,7 +137,9 @@ class RingReader {
   std::string name_;
   RingIdentity identity_;
   std::uint64_t header_bytes_ = 0;
+  std::uint64_t longest_record_bytes_ = kLongestRecordBytes;
   std::uint64_t tail_ = 0;
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();  // seal(): what is written behind it does not count
   struct Control {
     ring::CaptureOrder order = ring::CaptureOrder::kOpen;
     std::uint32_t window = 0;
@@ -138,7 +148,6 @@ class RingReader {
   };
   std::optional<Control> control_;     // as written
   std::uint64_t list_generation_ = 0;  // as written
-  std::vector<std::uint64_t> buffer_;
 };
 
 }  // namespace lbf::relay

@@ -33,6 +33,7 @@ class Sender {
 
   void submit(std::unique_ptr<BatchEncoder> batch);
   bool overloaded() const { return waiting_bytes() > limits_.memory_bytes / 4 * 3; }
+  std::size_t waiting_bytes() const { return waiting_bytes_.load(std::memory_order_relaxed); }
   // More waits than the limits will soon allow: nothing more should be captured. True until half of that is gone.
   bool pressed();
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -57,7 +58,6 @@ class Sender {
   std::optional<End> exchange_with_relay();
   void sleep_until(std::uint64_t until_ns, const std::optional<End>& known_end);
   void deliver_leftover();
-  std::size_t waiting_bytes() const { return waiting_bytes_.load(std::memory_order_relaxed); }
 
   const SenderLimits limits_;
   Pace pace_;  // the thread's alone

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <limits>
 #include <memory>
@@ -83,6 +84,7 @@ StreamRun::StreamRun(const RelayOptions& options, const StepIdentity& identity, 
     : identity_(identity),
       primitives_(primitives),
       collector_(std::move(collector)),
+      memory_bytes_(options.memory_limit_bytes),
       sender_({{identity.key, identity.stream, options.server, std::move(description)},
                options.spool_dir,
                options.spool_limit_bytes},
@@ -103,6 +105,24 @@ std::uint64_t StreamRun::wake_ns() const {
   return static_cast<std::uint64_t>(std::max<Nanoseconds>(until_ns - realtime_offset_ns_, 0));
 }
 
+// Records that wait for their turn count as batches do.
+Bytes StreamRun::room_bytes() const {
+  return memory_bytes_ - std::min<Bytes>(memory_bytes_, sender_.waiting_bytes() + collector_.held_bytes());
+}
+
+// Always true: what the sender has no room for at the deadline is dropped.
+bool StreamRun::wait_for_room(std::uint64_t deadline_ns) {
+  constexpr std::chrono::milliseconds kInterval{1};
+  while (sender_.overloaded() && monotonic_ns() < deadline_ns) std::this_thread::sleep_for(kInterval);
+  if (!sender_.overloaded() || dropped_) return true;
+  dropped_ = true;
+  const protocol::NoteRecord note{
+      "lbfd and the spool were too slow for what was left at the end: the rest of this node's events is missing", 0};
+  builder_.add_control(protocol::encode(note), monotonic_ns());
+  builder_.discard_events();
+  return true;
+}
+
 double StreamRun::pass(ClockReading now, const TickRate& rate) {
   const CpuSpan span(&pass_cpu_s_);
   if (sender_.overloaded()) return 0;
@@ -110,7 +130,8 @@ double StreamRun::pass(ClockReading now, const TickRate& rate) {
   if (auto list = sender_.procedure_list_after(collector_.procedure_list_generation())) {
     collector_.give_procedure_list(std::move(list));
   }
-  const double fullest = collector_.pass(now, rate, builder_).fullest;
+  const double fullest =
+      collector_.pass(now, rate, builder_, {room_bytes(), [this] { return !sender_.overloaded(); }}).fullest;
   if (!begun_ && collector_.processes_taken() > 0) {
     once_cpu_s_ = cpu_s() + span.so_far_s();
     begun_ = true;
@@ -174,10 +195,10 @@ void StreamRun::write_cost(std::uint64_t now_ns) {
                        now_ns);
 }
 
-void StreamRun::drain_rest(ClockReading now, const TickRate& rate) {
+void StreamRun::drain_rest(ClockReading now, const TickRate& rate, std::uint64_t deadline_ns) {
   {
     const CpuSpan span(&pass_cpu_s_);
-    collector_.finish(now, rate, builder_);
+    collector_.finish(now, rate, builder_, {room_bytes(), [=, this] { return wait_for_room(deadline_ns); }});
   }
   const DeliveryTotals totals = sender_.totals();
   const std::uint64_t now_ns = monotonic_ns();

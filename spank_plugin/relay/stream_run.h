@@ -42,13 +42,16 @@ class StreamRun {
   void add_common_cpu(Seconds cpu_s) { common_cpu_s_ += cpu_s; }
 
   // What is left in the rings; then the stream's end, until DEADLINE (CLOCK_MONOTONIC). REQUIRES: no other
-  // call any more but own_cpu_s(); the two may be on different threads.
-  void drain_rest(ClockReading now, const TickRate& rate);
+  // call any more but own_cpu_s(); the two may be on different threads. What is drained waits until the sender has
+  // room; after the deadline it is dropped and counted.
+  void drain_rest(ClockReading now, const TickRate& rate, std::uint64_t deadline_ns);
   RelayResult finish(const std::string& reason, std::uint64_t deadline_ns);
 
  private:
   void regulate(ClockReading now, const TickRate& rate);
   void write_cost(std::uint64_t now_ns);
+  Bytes room_bytes() const;
+  bool wait_for_room(std::uint64_t deadline_ns);
   Nanoseconds grid_ns(std::uint64_t monotonic_ns) const {
     return static_cast<Nanoseconds>(monotonic_ns) + realtime_offset_ns_;
   }
@@ -60,6 +63,7 @@ class StreamRun {
   StepIdentity identity_;
   PrimitiveCosts primitives_;
   Collector collector_;
+  Bytes memory_bytes_ = 0;  // the limit
   Sender sender_;
   BatchBuilder builder_;
   std::optional<CostControl> control_;
@@ -79,6 +83,7 @@ class StreamRun {
   bool was_pressed_ = false;
   bool pressed_noted_ = false;
   Seconds pressed_s_ = 0;
+  bool dropped_ = false;  // events of the last look
 };
 
 }  // namespace lbf::relay

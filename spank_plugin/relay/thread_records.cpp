@@ -56,6 +56,13 @@ ring::Record whole_call(ring::Record begin, const ring::Record& end) {
   return begin;
 }
 
+// What a burst or a long record took is given back when it is over.
+template <typename T>
+void release_room(std::vector<T>& items) {
+  constexpr std::size_t kKeptBytes = std::size_t{256} << 10;
+  if (items.capacity() * sizeof(T) > kKeptBytes && items.size() < items.capacity() / 4) items.shrink_to_fit();
+}
+
 // HeldRecord::turn.
 std::uint8_t turn_of(const ring::Record& record) {
   if (record.kind == static_cast<std::uint8_t>(EventKind::kWindowClose)) return 0;
@@ -213,6 +220,8 @@ void ThreadRecords::drop(std::size_t count) {
   const std::size_t done = held_.empty() ? values_.size() : held_.front().values_begin;
   values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(done));
   for (HeldRecord& held : held_) held.values_begin -= done;
+  release_room(held_);
+  release_room(values_);
 }
 
 ThreadMerge::ThreadMerge(std::span<ThreadRecords* const> threads, std::uint64_t horizon) : threads_(threads) {

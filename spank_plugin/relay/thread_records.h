@@ -52,6 +52,7 @@ class ThreadRecords {
   // The first COUNT of them were handed on.
   void drop(std::size_t count);
 
+  // As in the ring.
   std::size_t bytes() const { return held_.size() * sizeof(ring::Record) + values_.size() * sizeof(std::uint64_t); }
   // The record that they belong to has come.
   bool has_dated() const { return held_.size() > undated_; }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -324,6 +325,20 @@ class Watching(unittest.TestCase):
         with FakeLbfd(lambda *_: next(answers, (200, {"steps": [step()]}))) as lbfd:
             done = lbfd.run("lbf-watch", "-j", "123", "-n", "0.1")
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_signal_ends_it_while_lbfd_does_not_answer(self):
+        def slow(path, query):
+            time.sleep(5)
+            return 200, {"steps": [step()]}
+
+        with FakeLbfd(slow) as lbfd:
+            server = f"http://127.0.0.1:{lbfd.server.server_address[1]}"
+            with subprocess.Popen([command("lbf-watch"), "-j", "123", "--server", server],
+                                  env=dict(os.environ, LBF_TOKEN="0123456789abcdef" * 4)) as watch:
+                while not lbfd.asked:
+                    time.sleep(0.01)
+                watch.send_signal(signal.SIGINT)
+                self.assertEqual(watch.wait(timeout=3), 0)
 
     def test_usage(self):
         with FakeLbfd(always()) as lbfd:

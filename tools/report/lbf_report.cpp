@@ -240,6 +240,8 @@ int print_steps(HttpClient& client, ReportRequest& request, const ReportOptions&
 
 Result<HttpClient> client_of(const ReportOptions& options) {
   HttpClientOptions http;
+  // Lists are printed as they come.
+  if (options.jobs.empty()) http.response_limit_bytes = Bytes{1} << 30;
   http.total_timeout_s = options.brief ? std::max(kBriefRequestTimeoutS, options.wait_s.value_or(0)) : kRequestTimeoutS;
   return HttpClient::make(options.server.empty() ? default_server() : options.server, http);
 }

@@ -39,11 +39,19 @@ constexpr Seconds kRequestTimeoutS = 10;
 // lbfd may be started anew while somebody watches: so many looks in a row may fail.
 constexpr int kPatience = 5;
 
-volatile std::sig_atomic_t stopped = 0;
+constexpr std::string_view kEnterScreen = "\x1b[?1049h\x1b[?25l";
+constexpr std::string_view kLeaveScreen = "\x1b[?25h\x1b[?1049l";
+volatile std::sig_atomic_t on_screen = 0;
 
+// At once, also while lbfd is asked and does not answer. All that was written before was flushed.
+extern "C" void end_watch(int) {
+  if (on_screen != 0) (void)!::write(STDOUT_FILENO, kLeaveScreen.data(), kLeaveScreen.size());
+  ::_exit(0);
+}
+
+constexpr Messages kMessages{"lbf-watch"};
 int fail(const Error& error, int status = kExitFailure) {
-  std::fprintf(stderr, "lbf-watch: %s\n", error.message.c_str());
-  return status;
+  return kMessages.fail(error, status);
 }
 
 bool put(const std::string& text) {
@@ -54,14 +62,17 @@ bool put(const std::string& text) {
 class Screen {
  public:
   explicit Screen(bool used) : used_(used) {
-    if (used_) put("\x1b[?1049h\x1b[?25l");
+    if (!used_) return;
+    on_screen = 1;
+    put(std::string(kEnterScreen));
   }
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
   ~Screen() { leave(); }
   void leave() {
-    if (used_) put("\x1b[?25h\x1b[?1049l");
+    if (used_) put(std::string(kLeaveScreen));
     used_ = false;
+    on_screen = 0;
   }
 
  private:
@@ -96,7 +107,7 @@ const Step* pick(const std::vector<Step>& steps) {
 void sleep_for(double seconds) {
   timespec rest{static_cast<std::time_t>(seconds),
                 static_cast<long>((seconds - static_cast<double>(static_cast<std::time_t>(seconds))) * 1e9)};
-  (void)::nanosleep(&rest, nullptr);  // a signal ends it: the loop looks at `stopped`
+  (void)::nanosleep(&rest, nullptr);
 }
 
 struct Options {
@@ -122,7 +133,7 @@ int watch(const Options& options) {
   std::optional<Screen> screen;
   std::optional<WatchSample> before;
   int failures = 0;
-  while (stopped == 0) {
+  for (;;) {
     const auto joined = ask(*client, selection);
     const auto steps = joined ? report::parse_steps(*joined) : Result<std::vector<Step>>(joined.error());
     if (!steps) {
@@ -164,7 +175,6 @@ int watch(const Options& options) {
     before = now;
     sleep_for(options.interval_s);
   }
-  return 0;
 }
 
 int run(int argc, char** argv) {
@@ -191,7 +201,7 @@ int run(int argc, char** argv) {
   if (options.version) return put(std::string("lbf-watch ") + LBF_VERSION + '\n') ? 0 : kExitFailure;
   if (options.job.empty()) return fail(invalid_input("-j JOB[.STEP] is needed: which job to follow"), kExitUsage);
   struct sigaction action {};
-  action.sa_handler = [](int) { stopped = 1; };
+  action.sa_handler = end_watch;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) (void)::sigaction(signal, &action, nullptr);
   return watch(options);
 }

@@ -25,6 +25,10 @@ constexpr double kBytesPerMegabyte = 1e6;
 constexpr std::size_t kTailPoints = 3;                 // the curve fit beyond the table uses its last points
 constexpr std::size_t kMaxNetworkFileBytes = 4 << 20;  // a network file is a page of text
 constexpr unsigned kMaxHops = 1024;
+// Of one message: a petabyte at a gigabyte a second. What is above it is a mistake, and would be 300 digits in a table.
+constexpr double kMostMicroseconds = 1e12;
+constexpr double kLeastMegabytesPerS = 1e-6;
+constexpr double kMostMegabytesPerS = 1e12;
 
 // "lan.toml:12: what is wrong": the line where toml++ knows it.
 Error error_at(std::string_view file, const toml::source_region& where, const std::string& what) {
@@ -63,7 +67,12 @@ Result<CostCurve> read_curve(std::string_view file, const toml::node& node, std:
     }
     const std::int64_t bytes = *pair->get(0)->value<std::int64_t>();
     if (bytes < 0) return error_at(file, row.source(), name + ": a message cannot have negative bytes");
-    points.emplace_back(static_cast<Bytes>(bytes), *pair->get(1)->value<double>() * kSecondsPerMicrosecond);
+    const double microseconds = *pair->get(1)->value<double>();
+    if (microseconds > kMostMicroseconds) {
+      return error_at(file, row.source(),
+                      name + ": the time for " + std::to_string(bytes) + " bytes is more than 1e12 microseconds");
+    }
+    points.emplace_back(static_cast<Bytes>(bytes), microseconds * kSecondsPerMicrosecond);
   }
   Result<CostCurve> curve = CostCurve::make(std::move(points));
   if (!curve) return error_at(file, node.source(), name + ": " + curve.error().message);
@@ -101,8 +110,8 @@ Result<PathCost> read_path(std::string_view file, const toml::table& table) {
     const toml::node* node = table.get(key);
     if (node == nullptr) continue;
     const std::optional<double> microseconds = node->is_number() ? node->value<double>() : std::nullopt;
-    if (!microseconds || !std::isfinite(*microseconds) || *microseconds < 0) {
-      return error_at(file, node->source(), "'" + std::string(key) + "' must be microseconds, 0 or more");
+    if (!microseconds || !(*microseconds >= 0 && *microseconds <= kMostMicroseconds)) {
+      return error_at(file, node->source(), "'" + std::string(key) + "' must be microseconds, 0 to 1e12");
     }
     *target = *microseconds * kSecondsPerMicrosecond;
   }
@@ -354,9 +363,10 @@ Result<void> Network::FileReader::read_contention() {
   const toml::node* bandwidth = table->get("bandwidth_MBps");
   const double megabytes = bandwidth != nullptr ? bandwidth->value<double>().value_or(-1.0) : 0.0;
   const bool needed = network_.contention_ != Contention::kNone;
-  if (!std::isfinite(megabytes) || megabytes < 0 || (needed && megabytes == 0)) {
+  const bool given = megabytes >= kLeastMegabytesPerS && megabytes <= kMostMegabytesPerS;
+  if (!given && (needed || megabytes != 0)) {
     return error_at(file_, node->source(),
-                    "[contention] needs bandwidth_MBps, a number above 0, for model '" + model + "'");
+                    "[contention] needs bandwidth_MBps, a number from 1e-6 to 1e12, for model '" + model + "'");
   }
   network_.contention_bytes_per_s_ = megabytes * kBytesPerMegabyte;
   return {};

@@ -145,6 +145,16 @@ TEST(HttpClient, AnswerBeyondTheLimitIsRefused) {
   EXPECT_EQ(client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone).error().code, ErrorCode::kLimit);
 }
 
+TEST(HttpClient, WhatIsSaidOfAnErrorIsNoMegabytes) {
+  OneAnswerServer server(answer(500, std::string((1 << 20) + 1, 'x')));
+  auto client = HttpClient::make(server.address());
+  const auto response = client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone);
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().code, ErrorCode::kLimit);
+  EXPECT_NE(response.error().message.find("with more than 1048576 bytes"), std::string::npos)
+      << response.error().message;
+}
+
 TEST(HttpClient, ABodyInPiecesGoesToItsSink) {
   OneAnswerServer server(
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");

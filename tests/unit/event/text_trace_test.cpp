@@ -78,6 +78,7 @@ TEST(TextTraceLibrary, IsReadWrittenAndChecked) {
   says(header + "library \"a\"b\"\n", "cannot be printed");
   says(header + "library \"a\x1b[2J\"\n", "cannot be printed");
   says(header + "library \"" + std::string(1025, 'x') + "\"\n", "longer than 1024 bytes");
+  says(header + std::string((std::size_t{17} << 20), 'x'), "the line is longer than 16 MiB");
 
   std::ostringstream out;
   TextTraceWriter writer(out, 2, {}, "MPICH \"#4\"\nVersion");

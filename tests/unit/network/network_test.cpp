@@ -193,7 +193,7 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of(kPath + hop + hop), HasSubstr("'hop:2' appears twice"));
   EXPECT_THAT(error_of(kPath + "eager_limit_bytes = -1\n"), HasSubstr("eager_limit_bytes"));
   for (const std::string key : {"first_message_us", "first_peer_us", "turn_us"}) {
-    for (const char* const value : {"-1", "-0.5", "nan", "inf", "\"1\"", "true", "[1]"}) {
+    for (const char* const value : {"-1", "-0.5", "nan", "inf", "\"1\"", "true", "[1]", "1e308"}) {
       EXPECT_THAT(error_of(kPath + key + " = " + value + "\n"), HasSubstr("'" + key + "'")) << value;
     }
   }
@@ -206,7 +206,13 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of(kPath + "send_cpu = 4\n"), HasSubstr("send_cpu"));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"magic\"\n"), HasSubstr("\"bus\""));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\n"), HasSubstr("bandwidth_MBps"));
-  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\nbandwidth_MBps = -2\n"), HasSubstr("bandwidth_MBps"));
+  for (const char* const value : {"-2", "nan", "1e-308", "1e308"}) {
+    EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\nbandwidth_MBps = " + value + "\n"),
+                HasSubstr("bandwidth_MBps, a number from 1e-6 to 1e12"));
+  }
+  // A prediction of 308 digits.
+  EXPECT_THAT(error_of(kPath + "send_cpu = [[0, 1.0], [8, 1e308]]\n"),
+              testing::AllOf(HasSubstr("x.toml:"), HasSubstr("the time for 8 bytes is more than 1e12 microseconds")));
 }
 
 TEST(Network, LoadSaysWhatIsWrongWithTheFile) {

@@ -63,6 +63,48 @@ TEST_F(CollectorTest, AKilledProcessLeavesAllItWrote) {
   EXPECT_FALSE(std::filesystem::exists(file.path));
 }
 
+// Another process has the ring of a dead one mapped and goes on writing: the relay never left its last look.
+TEST_F(CollectorTest, OfADeadProcessNoMoreIsReadThanItHadWritten) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  pass();
+  for (std::uint64_t i = 0; i < 20; ++i) file.append(RingFile::record(EventKind::kSend, 2000 + i, 2000 + i));
+  process.kill();
+  int written = 0;
+  const auto write_more = [&] {
+    if (++written <= 1000) file.append(RingFile::record(EventKind::kSend, 3000, 3000));
+    return true;
+  };
+  collector_->finish({now_ns_, now_ns_}, rate_, builder_, {std::numeric_limits<Bytes>::max(), write_more});
+  const auto decoded = lbfd_.decode("s");
+  EXPECT_EQ(decoded.events.size(), 21U);
+  EXPECT_LT(written, 5);
+  EXPECT_EQ(of_type(decoded, "process_end").at(0)["how"], "killed");
+}
+
+// What 64 ranks leave in their rings when they are killed is more than the relay may hold.
+TEST_F(CollectorTest, WhatTheSenderHasNoRoomForWaitsForTheNextPass) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid(), 1 << 20);
+  pass();
+  const std::vector<ring::Record> records(10'000, RingFile::record(EventKind::kSend, 2000, 2000));
+  file.append_all(records);
+  process.kill();
+  const auto look = [&](Bytes bytes, bool left) {
+    now_ns_ += 1'000'000'000;
+    collector_->pass({now_ns_, now_ns_}, rate_, builder_, {bytes, [=] { return left; }});
+  };
+  look(0, false);
+  EXPECT_NEAR(static_cast<double>(file.get<std::uint64_t>(offsetof(ring::Header, tail))),
+              static_cast<double>(kLeastRingBytesPerPass), 5000);
+  EXPECT_FALSE(collector_->idle());
+  look(0, true);
+  EXPECT_TRUE(collector_->idle());
+  const auto decoded = finish();
+  EXPECT_EQ(decoded.events.size(), records.size() + 1);
+  EXPECT_EQ(of_type(decoded, "process_end").at(0)["how"], "killed");
+}
+
 // A rank that sleeps, waits in a call or is suspended, and what a program does after MPI_Finalize: lbfd would give up a
 // stream from which nothing comes.
 TEST_F(CollectorTest, WhereNothingIsRecordedAnEmptyBatchComes) {

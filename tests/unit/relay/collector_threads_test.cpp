@@ -40,6 +40,21 @@ TEST_F(CollectorThreads, ThreadsOfAProcessAreMergedByEnter) {
   EXPECT_NEAR(decoded.events[2].second.process_s, (3000 - 2010 - 100) * 1e-9, 1e-12);
 }
 
+// Each thread's ring holds one long record whose time has not come: they were held without a bound.
+TEST_F(CollectorThreads, LongRecordsOfManyThreadsDoNotWaitForTheirTurn) {
+  Sleeper process;
+  std::vector<std::unique_ptr<RingFile>> rings;
+  for (int i = 0; i < 8; ++i)
+    rings.push_back(std::make_unique<RingFile>(dir_.path(), process.pid(), process.pid() + i, 1 << 20));
+  pass();
+  constexpr std::uint64_t kLater = 3'600'000'000'000;
+  for (const auto& ring : rings)
+    ASSERT_TRUE(ring->append(RingFile::record(EventKind::kWait, kLater, kLater), std::vector<std::uint64_t>(60'000)));
+  collector_->pass({now_ns_, now_ns_}, rate_, builder_, {0, {}});
+  EXPECT_LT(collector_->held_bytes(), Bytes{2} << 20);
+  EXPECT_EQ(finish().events.size(), 9U);
+}
+
 // What a receive waits for may be sent by a thread whose own call returns later: sends count from their
 // begin, receives from their end.
 TEST_F(CollectorThreads, AReceiveOfOneThreadDoesNotComeBeforeWhatAnotherSentMeanwhile) {

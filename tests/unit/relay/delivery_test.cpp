@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "base/crc32c.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
@@ -367,6 +368,28 @@ TEST_F(SpoolTest, EveryCutAndEveryFlippedByteIsNoticed) {
     rewrite(changed);
     EXPECT_LT(whole_records(path), 3) << "flipped " << at;
   }
+}
+
+// 16 MiB of brackets became 1 GiB of values.
+TEST_F(SpoolTest, WhatAHeaderHasBesideItsTextsIsNotBuilt) {
+  const auto open = [&](const std::string& json) {
+    const std::string path = dir_.path() + "/x.lbfspool";
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << "LBFSPL01";
+    for (const auto word : {static_cast<std::uint32_t>(json.size()), crc32c(json)})
+      file.write(reinterpret_cast<const char*>(&word), sizeof word);
+    file << json << std::flush;
+    return SpoolFile::open(path);
+  };
+  const std::string deep(100'000, '[');
+  const auto sound = open(R"({"key":"c/1/0/0","more":)" + deep + std::string(deep.size(), ']') +
+                          R"(,"more too":{"key":{}},"stream":3,"server":"unix:/x","description":"{}"})");
+  ASSERT_TRUE(sound.ok()) << sound.error().message;
+  EXPECT_EQ(sound->header().key, "c/1/0/0");
+  EXPECT_EQ(sound->header().stream, 3U);
+  EXPECT_EQ(sound->header().description, "{}");
+  for (const std::string& json : {deep, deep + std::string(deep.size(), ']'), std::string("[1,2]"), std::string("{}")})
+    EXPECT_FALSE(open(json).ok());
 }
 
 TEST_F(SpoolTest, AFileInUseIsLeftAlone) {

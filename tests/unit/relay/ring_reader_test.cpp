@@ -75,6 +75,61 @@ TEST_F(RingReaderTest, RecordLongerThanAChunk) {
   EXPECT_THAT(lengths, testing::ElementsAre(0, 100000, 0));
 }
 
+// Eight rings, each with one record of 128 MiB in holes of its file: the relay took 1 GiB for them.
+TEST_F(RingReaderTest, ARecordThatIsLongerThanTheLongestBreaksItsRing) {
+  RingFile file(dir_.path(), 100, 100, 4 << 20);
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kCommCreate, 3, 4), std::vector<std::uint64_t>(100'000)));
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kCommCreate, 3, 4), std::vector<std::uint64_t>(200'000)));
+  auto reader = RingReader::open(dir_fd_.get(), file.name, std::uint64_t{1} << 20);
+  ASSERT_TRUE(reader.ok());
+  std::size_t records = 0;
+  const auto drained = reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; });
+  ASSERT_FALSE(drained.ok());
+  EXPECT_THAT(drained.error().message, testing::HasSubstr("a record of 1600048 bytes, the relay reads 1048576"));
+  EXPECT_EQ(records, 1U);
+}
+
+TEST_F(RingReaderTest, ALongPadIsNotCopied) {
+  RingFile file(dir_.path(), 100, 100, 4 << 20);
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kCommCreate, 3, 4), std::vector<std::uint64_t>(200'000)));
+  const auto ignore = [](const ring::Record&, std::span<const std::uint64_t>) {};
+  auto reader = RingReader::open(dir_fd_.get(), file.name, std::uint64_t{2} << 20);
+  ASSERT_TRUE(reader.ok() && reader->drain(kNoLimit, ignore).ok());
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kSend, 5, 6)));
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kCommCreate, 7, 8), std::vector<std::uint64_t>(200'000)));
+  ASSERT_TRUE(reader->drain(kNoLimit, ignore).ok());
+  // From here to the ring's end there is no room for it.
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kCommCreate, 9, 10), std::vector<std::uint64_t>(200'000)));
+  std::vector<std::uint64_t> enters;
+  const auto drained = reader->drain(
+      kNoLimit, [&](const ring::Record& record, std::span<const std::uint64_t>) { enters.push_back(record.enter); });
+  ASSERT_TRUE(drained.ok()) << drained.error().message;
+  EXPECT_THAT(enters, testing::ElementsAre(9));
+  EXPECT_EQ(reader->consumed_bytes(), file.head());
+}
+
+// Another process may have the ring of one that is gone mapped, and write faster than the relay reads.
+TEST_F(RingReaderTest, WhatIsWrittenIntoASealedRingIsNotRead) {
+  RingFile file(dir_.path(), 100, 100);
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kSend, 1, 2)));
+  auto reader = open(file);
+  ASSERT_TRUE(reader.ok());
+  reader->seal();
+  ASSERT_TRUE(file.append(RingFile::record(EventKind::kSend, 3, 4)));
+  std::vector<std::uint64_t> enters;
+  const auto drain = [&] {
+    return reader->drain(kNoLimit, [&](const ring::Record& record, std::span<const std::uint64_t>) {
+      enters.push_back(record.enter);
+      file.append(RingFile::record(EventKind::kSend, 5, 6));
+    });
+  };
+  ASSERT_TRUE(drain().ok());
+  const auto again = drain();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, 0U);
+  EXPECT_THAT(enters, testing::ElementsAre(1));
+}
+
 TEST_F(RingReaderTest, DrainStopsNearItsLimit) {
   RingFile file(dir_.path(), 100, 100, 4 << 20);
   for (int i = 0; i < 20000; ++i) ASSERT_TRUE(file.append(RingFile::record(EventKind::kSend, 1, 2)));

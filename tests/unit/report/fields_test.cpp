@@ -86,6 +86,29 @@ TEST(RenderTable, Parsable) {
   EXPECT_EQ(render_table(steps, columns("JobID,Reason"), style), "9.0; node n2 was silent for 60 s; \n");
 }
 
+// A job's name with the delimiter in it moved the columns: a partial step read "complete".
+TEST(RenderTable, NoNameHasTheDelimiterInIt) {
+  std::vector<Step> steps{fixture("partial.json").at(0)};
+  steps[0].job_name = "a|9.0|complete|";
+  TableStyle style;
+  style.parsable = true;
+  style.header = false;
+  EXPECT_EQ(render_table(steps, columns("JobName,State"), style), "a?9.0?complete?|partial\n");
+  style.delimiter = "?";
+  steps[0].job_name = "who?";
+  EXPECT_EQ(render_table(steps, columns("JobName,State"), style), "who_?partial\n");
+  style.delimiter = "::";
+  steps[0].job_name = "a:b:";
+  EXPECT_EQ(render_table(steps, columns("JobName,State"), style), "a?b?::partial\n");
+  style.delimiter = "\u2502";
+  steps[0].job_name = "a\u2502b\u2500";
+  EXPECT_EQ(render_table(steps, columns("JobName,State"), style), "a?b\u2500\u2502partial\n");
+  style.delimiter = "";
+  EXPECT_EQ(render_table(steps, columns("State,State"), style), "partialpartial\n");
+  style.parsable = false;
+  EXPECT_EQ(render_table(steps, columns("State%8"), style), " partial\n");
+}
+
 TEST(Table, PutsTheStepsInOrderHoweverTheyCome) {
   const Step normal = fixture("normal.json").at(0);
   TableStyle style;

@@ -69,6 +69,11 @@ TEST(JsonPrinter, WhatIsNoDocumentIsRefused) {
   }
 }
 
+TEST(JsonPrinter, WhatIsTooDeepIsRefused) {
+  EXPECT_TRUE(print_json(std::string(64, '[') + std::string(64, ']'), JsonLayout::kPretty).ok());
+  EXPECT_FALSE(print_json(std::string(65, '[') + std::string(65, ']'), JsonLayout::kPretty).ok());
+}
+
 TEST(JsonLayout, IsWhatSlurmJsonSays) {
   EXPECT_EQ(json_layout("compact"), JsonLayout::kCompact);
   for (const char* value : {"", "pretty", "Compact", "x"}) EXPECT_EQ(json_layout(value), JsonLayout::kPretty);

@@ -105,6 +105,16 @@ TEST(ParseSteps, NamesTheKeyThatBreaksTheContract) {
   }
 }
 
+// What writes a document calls itself for each level: a million of them ended the command.
+TEST(ParseSteps, AnAnswerThatIsTooDeepIsNone) {
+  const std::string deep(1'000'000, '[');
+  for (const std::string& json :
+       {deep, deep + std::string(deep.size(), ']'), "{\"steps\":[" + deep + std::string(deep.size(), ']') + "]}",
+        "{\"steps\":[{\"job\":1,\"step\":0,\"more\":" + deep + std::string(deep.size(), ']') + "}]}"}) {
+    EXPECT_FALSE(parse_steps(json).ok());
+  }
+}
+
 TEST(ParseSteps, TakesTheCommandAsWordsOrAsALine) {
   const Step words = fixture("odd_texts.json")[0];
   EXPECT_THAT(words.command, HasSubstr("--name 'it'\\''s | a"));
