@@ -7,9 +7,9 @@ import dataclasses
 import mmap
 import os
 import re
+import signal
 import struct
 import subprocess
-import threading
 import time
 
 import client
@@ -128,22 +128,18 @@ def ring_goes_on(place):
         ring.write(record(RECORD_BYTES // 8, PHASE) * records + struct.pack("<IB", pad, PAD).ljust(8 * pad, b"\0"))
         os.chown(path, place.uid, place.uid)
         ring.flush()
-        memory = mmap.mmap(ring.fileno(), HEADER_BYTES)
-    done = threading.Event()
-
-    def write():
-        while not done.is_set():
-            tail = struct.unpack_from("<Q", memory, RING_TAIL)[0]
-            struct.pack_into("<Q", memory, RING_HEAD, tail + capacity)
-
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
+        words_of_header = memoryview(mmap.mmap(ring.fileno(), HEADER_BYTES)).cast("Q")
+    writer = os.fork()
+    if writer == 0:
+        os.nice(-15)  # faster than the relay, whatever else runs here
+    while writer == 0:
+        words_of_header[RING_HEAD // 8] = words_of_header[RING_TAIL // 8] + capacity
     ends = os.pipe()
     try:
         result = watch(place, words + ["--end-fd", str(ends[0])], lambda _: (time.sleep(1), os.close(ends[1])), pass_fds=(ends[0],))
     finally:
-        done.set()
-        writer.join()
+        os.kill(writer, signal.SIGKILL)
+        os.waitpid(writer, 0)
         os.close(ends[0])
     return first_line(result)
 

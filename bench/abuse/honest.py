@@ -19,6 +19,7 @@ ROUNDS = 100
 FIRST_JOB = 1_000_000
 POLL_S = 0.05
 GRACE_S = 3.0  # for what was begun
+BEHIND_ONE = "was due while one failed"
 
 
 def _ring(rank, rounds):
@@ -86,7 +87,7 @@ class Honest:
             answer = self.timed(user, "GET", target, since=due)
             due += PERIOD_S
             while due < min(time.monotonic(), self.until):
-                self.note(time.monotonic() - due, None if answer is not None else "was due while one failed")
+                self.note(time.monotonic() - due, None if answer is not None else BEHIND_ONE)
                 due += PERIOD_S
 
     def run_steps(self, number):

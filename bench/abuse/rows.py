@@ -57,8 +57,10 @@ class Hostile:
     def keep_alive(self, user, jobs, sequence):
         """As relays do: an empty batch says that more may come."""
         while self.is_time_left():
+            body = wire.batch([], sequence)
             for job in jobs:
-                self.post(user, job, sequence, b"")
+                self.post(user, job, sequence, body)
+            sequence += 1
             time.sleep(0.5)
 
     def in_threads(self, count, work):
@@ -79,13 +81,13 @@ class Row:
     def play(self, hostile, prepared):
         raise NotImplementedError
 
-    def look_after(self, log_lines):  # pylint: disable=unused-argument
-        """What else there is to say."""
+    def what_is_wrong(self, user, log_lines):  # pylint: disable=unused-argument
+        """What else must not be after the restart, in words. `user`: the hostile one."""
         return ""
 
 
 class Batches(Row):
-    """Steps of `tasks` ranks, each with the same batches, which then stay open."""
+    """Steps of `tasks` ranks with as many batches each, which then stay open."""
 
     tasks, steps = 2, 1
 
@@ -107,7 +109,7 @@ class Batches(Row):
         for step, job in enumerate(jobs):
             for sequence, (body, crc) in enumerate(prepared[step % len(prepared)], 1):
                 hostile.post(user, job, sequence, body, crc)
-        hostile.keep_alive(user, jobs, 1 + max(len(bodies) for bodies in prepared))
+        hostile.keep_alive(user, jobs, 1 + len(prepared[0]))
 
 
 class Nobody(Row):
@@ -354,6 +356,10 @@ class Numbers(Row):
         hostile.send(user, "PUT", client.step_path(FIRST_JOB) + "/streams/0", *prepared)
         hostile.keep_alive(user, [FIRST_JOB], 1)
 
+    def what_is_wrong(self, user, log_lines):
+        status, answer = user.ask("POST", f"{client.step_path(FIRST_JOB)}/streams/0/batches/1", wire.batch([]))
+        return f"step unreadable: {status} {answer[:120].decode(errors='replace')}" if status >= 500 else ""
+
 
 class LogLines(Row):
     """user and node names with line ends and escapes"""
@@ -367,9 +373,9 @@ class LogLines(Row):
             hostile.register(user, job, 2, user=name, nodes=[f"n1\n{FORGED}"])
         hostile.keep_alive(user, range(FIRST_JOB, FIRST_JOB + 20), 1)
 
-    def look_after(self, log_lines):
+    def what_is_wrong(self, user, log_lines):
         forged = sum(line.startswith(FORGED) for line in log_lines)
-        return f"{forged} lines of the log are forged" if forged else "no line of the log is forged"
+        return f"{forged} forged log lines" if forged else ""
 
 
 ROWS = {"nobody": Nobody, "root": Root, "bodies": Bodies, "connections": Connections, "nonblocking": NonBlocking, "skipped": Skipped,

@@ -12,7 +12,7 @@ import client
 LOOK_S = 0.02
 START_LIMIT_S = 20
 STOP_LIMIT_S = 15
-DESCRIPTORS = 4096
+DESCRIPTORS = 1536  # with max_connections = 1024
 
 
 class Failed(Exception):
