@@ -117,9 +117,9 @@ class User:
         self.connection = None
 
 
-def step_path(job):
-    """Where the step of a job is asked for."""
-    return f"/v1/steps/bench/{job}/0/0"
+def step_path(job, submit=None):
+    """Where the step of a job is asked for; `submit`: None for an lbfd, or as a relay, whose keys have no submit time."""
+    return f"/v1/steps/bench/{job}/0/0" + (f"/{submit}" if submit else "")
 
 
 def description(job, tasks, nodes=("n1",), **more):
