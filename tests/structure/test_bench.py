@@ -67,6 +67,24 @@ class Bench(unittest.TestCase):
             with self.subTest(seconds=seconds, itself=itself, of_work=of_work):
                 self.assertEqual(kind_of_large_error(prediction(seconds), prediction(itself), of_work), expected)
 
+    def test_the_numbers_of_bench_abuse_are_those_of_the_formats(self):
+        sys.path.insert(0, os.path.join(ROOT, "bench/abuse"))
+        import client
+        import commands
+        import wire
+        with open(os.path.join(ROOT, "event/event.h"), encoding="utf-8") as file:
+            text = file.read().split("enum class EventKind", 1)[1].split("};", 1)[0]
+        kinds = {name.lower(): int(number) for name, number in re.findall(r"^  k(\w+) =\s+(\d+),", text, re.M)}
+        for name in ("SEND", "ISEND", "START_RECV", "RECV", "WAIT", "COLLECTIVE", "ICOLLECTIVE", "COMM_CREATE", "CANCEL", "EXIT",
+                     "SKIPPED"):
+            self.assertEqual(getattr(wire, name), kinds[name.replace("_", "").lower()], name)
+        with open(os.path.join(ROOT, "spank_plugin/capture/ring.h"), encoding="utf-8") as file:
+            self.assertIn(f"kVersion = {commands.RING_VERSION};", file.read())
+        self.assertEqual(wire.crc32c(b"123456789"), 0xE3069283)
+        self.assertEqual([wire.svarint(value) for value in (0, -1, 1, -2, 64)], [b"\0", b"\1", b"\2", b"\3", b"\x80\1"])
+        with self.assertRaises(ValueError):
+            client.open_socket(("192.0.2.1", 6820), 1)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
