@@ -4,7 +4,7 @@
 // it is known who asks, or before it is needed: a body is read after its credential, and gets memory as its bytes
 // come. No peer (the other end's uid of a Unix socket, the address over TCP) and no user has more than a part of the
 // connections, of the memory and of the workers. What a peer does not send in time, or too slowly, ends its
-// connection. docs/lbfd.md, "Bounds", is the table.
+// connection. docs/lbfd.md has the table of bounds.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

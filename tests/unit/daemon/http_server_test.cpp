@@ -30,22 +30,19 @@ using testing::StartsWith;
 
 constexpr const char* kPost = "POST /v1/steps/c/1/0/0/streams/0/batches/1";
 
-// "Munge N" is user N. Requests whose target ends in "slow" wait until release().
+// "Munge N" is user N. Requests whose target ends in "slow" wait until release(), "slow-munge" before it is known whose
+// they are.
 class FakeHandler : public RequestHandler {
  public:
   std::variant<Sender, ApiResponse> authenticate(const RequestHead& head) override {
     const std::string_view text = head.authorization;
     if (!text.starts_with("Munge ")) return error_response(401, "permission", "no credential");
+    if (head.target.ends_with("/slow-munge")) wait_for_release();
     return Sender{{static_cast<uid_t>(std::atoi(text.data() + 6)), false}, {}};
   }
   ApiResponse handle(const RequestHead& head, std::string_view body, const Sender&) override {
     if (head.target.ends_with("/large")) return {200, "text/plain", std::string(std::size_t{4} << 20, 'x'), nullptr};
-    if (head.target.ends_with("/slow")) {
-      std::unique_lock lock(mutex_);
-      ++waiting_;
-      changed_.notify_all();
-      changed_.wait(lock, [&] { return released_; });
-    }
+    if (head.target.ends_with("/slow")) wait_for_release();
     return {200, "text/plain", std::to_string(body.size()) + " bytes", nullptr};
   }
   ApiResponse handle_open(const RequestHead&) override { return {200, "text/plain", "ok", nullptr}; }
@@ -61,6 +58,13 @@ class FakeHandler : public RequestHandler {
   }
 
  private:
+  void wait_for_release() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return released_; });
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   bool released_ = false;
@@ -281,6 +285,20 @@ TEST_F(HttpServerTest, AUserHasAPartOfTheWorkersAndOfTheRequests) {
   EXPECT_THAT(exchange(1, "GET /v1/steps", 5), StartsWith("HTTP/1.1 503"));
   handler_.release();
   for (Peer& peer : peers) EXPECT_THAT(peer.read("bytes"), HasSubstr("1 bytes"));
+  expect_served(1, 5);
+}
+
+TEST_F(HttpServerTest, ASlowMungeOfOnePeerDoesNotHoldUpTheOthers) {
+  limits_.worker_threads = 2;
+  start();
+  std::vector<Peer> peers;
+  for (const std::string line : {"GET /v1", "POST /v1"}) {
+    for (int i = 0; i < 3; ++i) {
+      peers.push_back(connect(2));
+      peers.back().send(request(line + "/slow-munge", 5, line == "GET /v1" ? 0 : 1));
+    }
+  }
+  handler_.wait_for_slow(2);
   expect_served(1, 5);
 }
 
