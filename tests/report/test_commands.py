@@ -44,13 +44,19 @@ class Selecting(unittest.TestCase):
         self.assertEqual(tasks, ["1", "2", "3", "7"])
         self.assertEqual(self.asked_with("-j", "12+1")[0]["het_offset"], "1")
 
+    def test_a_job_number_that_came_again(self):
+        self.assertNotIn("duplicates", self.asked_with("-j", "12")[0])
+        self.assertEqual(self.asked_with("-j", "12", "-D")[0]["duplicates"], "1")
+        self.assertEqual(self.asked_with("--brief", "-j", "12.0", "--submit=1700000000")[0]["submit"], "1700000000")
+
     def test_what_is_wrong_is_said(self):
         with FakeLbfd(always(step())) as lbfd:
             for arguments, words in ((["-s", "FAILED"], "is no state"), (["-j", "12_[3-1]"], "12_[3-1]"),
                                      (["-j", "12_[1-5000]"], "up to 1000"), (["-j", "12+[0-1]"], "one number"),
                                      (["-j", "1", "--wait", "5"], "--wait is for --brief"), (["--brief", "-j", "1", "--wait", "-1"], "--wait"),
                                      (["-A", "a,,b"], "has no name"), (["--plot"], "--plot needs -j"),
-                                     (["--html", "x"], "--html needs -j"), (["--units", "X"], "--units")):
+                                     (["--html", "x"], "--html needs -j"), (["-D"], "give -j JOB"),
+                                     (["--submit", "5"], "give -j JOB"), (["--units", "X"], "--units")):
                 done = lbfd.run("lbf-report", *arguments)
                 self.assertEqual(done.returncode, 2, arguments)
                 self.assertIn(words, done.stderr)
@@ -92,6 +98,12 @@ class Printing(unittest.TestCase):
 
     def test_account_and_partition_are_fields(self):
         self.assertEqual(self.report("-o", "JobID,Account,Partition", "-P", "-n"), "123.0|physics|main\n")
+
+    def test_jobs_of_one_number_are_told_apart(self):
+        fields = ["-j", "123", "-D", "-o", "JobID,Submit,Start", "-P", "-n"]
+        runs = [step(start=1700000600.0, submit=1700000599), step(submit=1699999999), step(start=1600000000.0)]
+        self.assertEqual(self.report(*fields, steps=runs), "123.0|Unknown|2020-09-13T12:26:40\n"
+                         "123.0|2023-11-14T22:13:19|2023-11-14T22:13:20\n123.0|2023-11-14T22:23:19|2023-11-14T22:23:20\n")
 
     def test_bytes_in_saccts_units(self):
         fields = ["-o", "BytesOnWire,BytesStored", "-P", "-n"]

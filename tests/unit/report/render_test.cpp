@@ -157,11 +157,12 @@ TEST_F(Render, JoinsAnswersOnceAndSorted) {
 }
 
 TEST_F(Render, JobsOfOneNumberAreNoDuplicatesOfEachOther) {
-  const auto joined = join_answers({R"({"steps":[{"job":2,"step":0,"submit":9},{"job":2,"step":0,"submit":5}]})",
-                                    R"({"steps":[{"job":2,"step":0,"submit":9},{"job":2,"step":0}]})"});
+  const auto step = [](const std::string& more) { return R"({"state":"complete","job":2,"step":0)" + more + "}"; };
+  const auto joined = join_answers({R"({"steps":[)" + step(R"(,"submit":9)") + "," + step(R"(,"submit":5)") + "]}",
+                                    R"({"steps":[)" + step(R"(,"submit":9)") + "," + step("") + "]}"});
   ASSERT_TRUE(joined.ok());
   const auto steps = parse_steps(*joined);
-  ASSERT_TRUE(steps.ok());
+  ASSERT_TRUE(steps.ok()) << steps.error().message;
   ASSERT_EQ(steps->size(), 3U);
   EXPECT_EQ(key_of(steps->at(0)), "/2/0/0");
   EXPECT_EQ(key_of(steps->at(1)), "/2/0/0/5");
