@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/hostlist.h"
+#include "base/json_levels.h"
 
 namespace lbf::advisor {
 namespace {
@@ -51,11 +52,18 @@ class Fields {
   }
   enum class Least : std::uint8_t { kZero, kAboveZero };
   double number(const char* key, double otherwise, Least least) {
+    // Beyond them it is a mistake, and a time would have 300 digits.
+    constexpr double kLeastAboveZero = 1e-9;
+    constexpr double kMost = 1e12;
     const Json* value = take(key);
     if (value == nullptr) return otherwise;
     const double number = value->is_number() ? value->get<double>() : -1;
     if (!std::isfinite(number) || number < 0 || (number == 0 && least == Least::kAboveZero)) {
       complain(key, least == Least::kZero ? "is no number from 0" : "is no number above 0");
+      return otherwise;
+    }
+    if (number > kMost || (number < kLeastAboveZero && least == Least::kAboveZero)) {
+      complain(key, "is not from 1e-9 to 1e12");
       return otherwise;
     }
     return number;
@@ -253,6 +261,9 @@ Result<Cluster> parse_cluster(std::string_view text, const std::string& file_nam
     if (!converted) return converted.error();
     root = std::move(*converted);
   } else {
+    constexpr std::size_t kMostLevels = 16;
+    if (has_more_levels(text, kMostLevels))
+      return invalid_input(file_name + ": nests deeper than a cluster file (docs/formats/cluster-v1.md)");
     root = Json::parse(text, nullptr, false);
     if (root.is_discarded()) return invalid_input(file_name + ": is no JSON (a TOML file ends in .toml)");
   }

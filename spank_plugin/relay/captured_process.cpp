@@ -206,7 +206,7 @@ Result<void> CapturedProcess::drain_thread(CapturedRing& ring, ProcedureClock cl
   }
   const std::uint64_t pass_begin = rings_.front().now_ticks(pass);
   auto done = ring.drain(
-      pass.ring_bytes() - held_before,
+      pass.ring_bytes(),
       [&](const ring::Record& record, std::span<const std::uint64_t> values) {
         if (record.kind == ring::kRecordProcedure) return take_procedure(record, values, clock, pass);
         // What was over when the pass began has no other thread beside it whose ring was not there then.

@@ -60,7 +60,8 @@ class Pass {
   void share_room(std::size_t rings, Bytes held) {
     const Bytes share = room_.bytes / std::max<std::size_t>(rings, 1);
     ring_bytes_ = std::clamp(share, kLeastRingBytesPerPass, kMostRingBytesPerPass);
-    most_held_bytes_ = 3 * ring_bytes_ * rings;  // a call of a thread may be held as two
+    // A ring is drained that holds almost its part, and a call of a thread may be held as two.
+    most_held_bytes_ = 4 * ring_bytes_ * rings;
     held_bytes = held;
   }
   Bytes ring_bytes() const { return ring_bytes_; }

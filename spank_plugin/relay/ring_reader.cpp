@@ -272,6 +272,7 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
   auto pending = pending_bytes();
   if (!pending) return pending.error();
   const std::uint64_t start = tail_;
+  const std::vector<std::uint64_t>& copy = copy_of_ring;  // finding a thread's own takes time
   const std::uint64_t head = tail_ + *pending;
   Result<void> outcome;
   while (tail_ < head && (tail_ == start || tail_ - start < limit_bytes) && outcome.ok()) {
@@ -282,7 +283,7 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
     outcome = fill(offset, chunk);
     std::uint64_t at = 0;
     while (outcome.ok() && at < chunk) {
-      const auto* words = copy_of_ring.data() + at / 8;
+      const auto* words = copy.data() + at / 8;
       ring::Record record{};
       const std::uint64_t left = chunk - at;
       // A pad may be shorter than a record: only its first word counts.

@@ -56,13 +56,6 @@ ring::Record whole_call(ring::Record begin, const ring::Record& end) {
   return begin;
 }
 
-// What a burst or a long record took is given back when it is over.
-template <typename T>
-void release_room(std::vector<T>& items) {
-  constexpr std::size_t kKeptBytes = std::size_t{256} << 10;
-  if (items.capacity() * sizeof(T) > kKeptBytes && items.size() < items.capacity() / 4) items.shrink_to_fit();
-}
-
 // HeldRecord::turn.
 std::uint8_t turn_of(const ring::Record& record) {
   if (record.kind == static_cast<std::uint8_t>(EventKind::kWindowClose)) return 0;
@@ -216,12 +209,27 @@ std::span<const HeldRecord> ThreadRecords::until(std::uint64_t horizon) const {
 }
 
 void ThreadRecords::drop(std::size_t count) {
+  most_held_ = std::max(most_held_, held_.size());
+  most_values_ = std::max(most_values_, values_.size());
   held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(count));
   const std::size_t done = held_.empty() ? values_.size() : held_.front().values_begin;
   values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(done));
   for (HeldRecord& held : held_) held.values_begin -= done;
-  release_room(held_);
-  release_room(values_);
+  release_room();
+}
+
+// What a burst or a long record took, when it is over for a while.
+void ThreadRecords::release_room() {
+  constexpr std::uint32_t kDrops = 32;
+  constexpr std::size_t kKeptBytes = std::size_t{64} << 10;
+  if (++drops_ % kDrops != 0) return;
+  const auto is_unused = [](std::size_t most, std::size_t capacity, std::size_t item_bytes) {
+    return capacity * item_bytes > kKeptBytes && most < capacity / 4;
+  };
+  if (is_unused(most_held_, held_.capacity(), sizeof(HeldRecord))) held_.shrink_to_fit();
+  if (is_unused(most_values_, values_.capacity(), sizeof(std::uint64_t))) values_.shrink_to_fit();
+  most_held_ = held_.size();
+  most_values_ = values_.size();
 }
 
 ThreadMerge::ThreadMerge(std::span<ThreadRecords* const> threads, std::uint64_t horizon) : threads_(threads) {

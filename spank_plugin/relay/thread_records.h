@@ -63,8 +63,13 @@ class ThreadRecords {
   void append_first(const ring::Record& record, std::span<const std::uint64_t> values);
   void split_and_append(const ring::Record& record, std::span<const std::uint64_t> values, std::uint32_t& split_calls);
 
+  void release_room();
+
   std::vector<HeldRecord> held_;
   std::vector<std::uint64_t> values_;
+  std::size_t most_held_ = 0;  // since room was released
+  std::size_t most_values_ = 0;
+  std::uint32_t drops_ = 0;
   std::uint64_t last_order_ = 0;
   // The call of whose records more may follow a kFirst (0: none such), and when it was entered.
   std::uint16_t call_function_ = 0;

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tools/support/announced_ranks.h"
 #include "tools/trace/ti_parameters.h"
 
 namespace lbf::tools {
@@ -80,7 +81,7 @@ class Reader final : public TiTrace {
       top = std::max(top, rank);
     }
     if (in.bad()) return Error{ErrorCode::kIo, path_ + ": cannot be read"};
-    if (line.size() > ti::kMaxLineBytes) return ti::error_at(path_, number, "the line is longer than 256 MiB");
+    if (line.size() > ti::kMaxLineBytes) return ti::error_at(path_, number, ti::kLineTooLong);
     ranks_ = top + 1;
     if (top >= 0) {
       files_.push_back({path_, 0, {}, false});
@@ -175,8 +176,7 @@ class Reader final : public TiTrace {
     while (file.place.offset - start < kBytesPerTurn) {
       if (!ti::next_line(in, line_, file.place)) {
         if (in.bad()) return Error{ErrorCode::kIo, file.name + ": cannot be read"};
-        if (line_.size() > ti::kMaxLineBytes)
-          return ti::error_at(file.name, file.place.line, "the line is longer than 256 MiB");
+        if (line_.size() > ti::kMaxLineBytes) return ti::error_at(file.name, file.place.line, ti::kLineTooLong);
         file.done = true;
         in.close();
         break;
@@ -207,7 +207,7 @@ class Reader final : public TiTrace {
       if (failed) return Error{ErrorCode::kIo, file.name + ": " + failed.message()};
       bytes_ += file.bytes;
     }
-    return {};
+    return check_announced_ranks(path_, ranks_, bytes_);
   }
 
   // --- events

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
@@ -13,7 +14,9 @@
 
 namespace lbf::tools::ti {
 
-inline constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
+// Two counts for each of a million ranks.
+inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
+inline constexpr const char* kLineTooLong = "the line is longer than 64 MiB: is this a TI trace?";
 using TiWords = std::vector<std::string_view>;  // RANK ACTION parameters ...
 
 struct Place {
@@ -29,9 +32,28 @@ inline Error error_at(const std::string& file, std::uint64_t line, const Error& 
   return {what.code, file + ":" + std::to_string(line) + ": " + what.message};
 }
 
+// As std::getline, but no more than kMaxLineBytes and a piece.
+inline bool read_line(std::istream& in, std::string& line) {
+  std::array<char, 1 << 14> piece;
+  line.clear();
+  for (;;) {
+    in.getline(piece.data(), piece.size());
+    const auto got = static_cast<std::size_t>(in.gcount());
+    if (in.good()) {  // with its end
+      line.append(piece.data(), got - 1);
+      return true;
+    }
+    line.append(piece.data(), got);
+    if (in.bad()) return false;
+    if (in.eof()) return !line.empty();
+    in.clear();
+    if (line.size() > kMaxLineBytes) return true;
+  }
+}
+
 // The next line that is neither empty nor a comment. False: end, or a line that is too long.
 inline bool next_line(std::istream& in, std::string& line, Place& place) {
-  while (std::getline(in, line)) {
+  while (read_line(in, line)) {
     ++place.line;
     place.offset += line.size() + 1;
     if (line.size() > kMaxLineBytes) return false;

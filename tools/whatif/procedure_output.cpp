@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "event/mpi_function_table.h"
+#include "report/text.h"
 
 namespace lbf::tools {
 namespace {
@@ -29,7 +30,7 @@ double part(Seconds of_s, Seconds all_s) {
 }
 
 std::string shown_name(const std::string& name) {
-  return name.size() <= kMaxNameWidth ? name : name.substr(0, kMaxNameWidth - 3) + "...";
+  return report::shorten(report::printable(name), kMaxNameWidth);
 }
 
 std::string function_name(std::int32_t function) {

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "report/answer_json.h"
+
 namespace lbf::tools {
 namespace {
 
 bool has_no_steps(const std::string& body) {
-  const nlohmann::json list = nlohmann::json::parse(body, nullptr, false);
+  const nlohmann::json list = report::json_of_answer(body);
   return list.is_object() && list.contains("steps") && list["steps"].is_array() && list["steps"].empty();
 }
 

@@ -8,8 +8,12 @@
 namespace lbf::tools {
 
 std::string check_positive(const std::string& text) {
+  // Beyond them it is a mistake, and a time would have 300 digits.
+  constexpr double kLeast = 1e-9;
+  constexpr double kMost = 1e18;
   const auto value = parse_number<double>(text);
-  return value && *value > 0 ? std::string() : "'" + text + "' is no number above 0";
+  if (!value || !(*value > 0)) return "'" + text + "' is no number above 0";
+  return *value >= kLeast && *value <= kMost ? std::string() : "'" + text + "' is not from 1e-9 to 1e18";
 }
 
 void add_target_options(CLI::App& command, WhatIfOptions& options, const std::string& group) {

@@ -26,6 +26,7 @@
 #include "protocol/control_records.h"
 #include "report/selection.h"
 #include "report/step.h"
+#include "tools/support/announced_ranks.h"
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/trace_procedures.h"
 
@@ -303,6 +304,7 @@ class StoredTrace final : public WhatIfTrace {
     }
     ranks_ = std::max(world, seen);
     if (ranks_ == 0) return invalid_input(sources_.front().name + ": the trace has no events");
+    if (auto checked = check_announced_ranks(sources_.front().name, ranks_, total_bytes_); !checked) return checked;
     if (nodes.size() == static_cast<std::size_t>(ranks_) && nodes.rbegin()->first == ranks_ - 1) {
       for (const auto& [rank, node] : nodes) node_of_rank_.push_back(node);
     }
@@ -351,8 +353,10 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
     in.seekg(0);
     Result<TraceInfo> header = read_text_trace_header(in, path);
     if (!header) return header.error();
-    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-    return std::unique_ptr<WhatIfTrace>(std::make_unique<TextTrace>(path, std::move(*header), error ? 0 : bytes));
+    std::uintmax_t bytes = std::filesystem::file_size(path, error);
+    if (error) bytes = 0;
+    if (auto checked = check_announced_ranks(path, header->ranks, bytes); !checked) return checked.error();
+    return std::unique_ptr<WhatIfTrace>(std::make_unique<TextTrace>(path, std::move(*header), bytes));
   }
   Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(path);
   if (!bytes) return bytes.error();
@@ -366,6 +370,7 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
 Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
   HttpClientOptions options;
   options.total_timeout_s = 0;  // a trace may be gigabytes
+  options.response_limit_bytes = Bytes{4} << 30;
   Result<HttpClient> client = HttpClient::make(server, options);
   if (!client) return client.error();
   Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(wanted));

@@ -226,6 +226,7 @@ TEST_F(WhatIf, UsageErrorsExit2) {
   expect_usage_error(fig3_ + " --nodes 1 --speed 0", "--speed");
   expect_usage_error(fig3_ + " --nodes 1 --speed -1", "--speed");
   expect_usage_error(fig3_ + " --nodes 1 --speed nan", "'nan' is no number above 0");
+  expect_usage_error(fig3_ + " --nodes 1 --speed 1e-300", "'1e-300' is not from 1e-9 to 1e18");
   expect_usage_error("12 --nodes 1 --server lbfd.sock", "'lbfd.sock' is no address of lbfd");
   expect_usage_error(fig3_ + " --nodes 1 --contention wifi", "--contention");
   expect_usage_error(fig3_ + " --nodes 1 --nonsense", "--nonsense");
@@ -245,6 +246,11 @@ TEST_F(WhatIf, FailuresExit1AndSayWhatToDo) {
   expect_failure(fig3_ + " --nodes 1 --speed 1,2", "--speed has 2 values for 1 node: ");
   expect_failure(write("bad.lbf", "lbf-trace 1\nranks 2\n0 dance 1\n") + " --nodes 1", "bad.lbf:3");
   expect_failure(write("none.lbf", "lbf-trace 1\n") + " --nodes 1", "none.lbf");
+  expect_failure(write("huge.lbf", "lbf-trace 1\nranks 16777216\n0 exit 1\n") + " --nodes 1",
+                 "huge.lbf: announces 16777216 ranks and has 36 bytes");
+  BatchEncoder huge;
+  huge.add_control(R"({"type":"process","rank":0,"world_size":16777216})");
+  expect_failure(write("huge.bin", huge.finish(0, 1)) + " --nodes 1", "huge.bin: announces 16777216 ranks");
   expect_failure(write("empty.bin", "") + " --nodes 1", "empty");
   expect_failure(write("noise.bin", std::string(100, 'x')) + " --nodes 1", "noise.bin");
   ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/folder"));

@@ -159,6 +159,10 @@ TEST_F(TraceCommand, BadInputIsNamedAndLeavesNothing) {
   for (const auto& entry : std::filesystem::directory_iterator(dir_)) {
     EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("new-"))) << "a half written file is left";
   }
+  // Some bytes that announce the most ranks there may be: minutes without a word.
+  expect_error(1, "import " + write("huge.ti", "16777215 barrier\n"), "announces 16777216 ranks and has 17 bytes");
+  expect_error(1, "info " + write("huge.lbf", "lbf-trace 1\nranks 16777216\n"),
+               "announces 16777216 ranks and has 27 bytes");
   expect_error(1, "convert " + fig3_ + " -o " + dir_, "is a folder");
   expect_error(1, "convert " + fig3_ + " -o " + dir_ + "/no/such/folder", "cannot be written");
   if (std::filesystem::exists("/dev/full")) {
