@@ -172,7 +172,7 @@ def rings_of_holes(place):
 # --- files for tools
 
 def many_ranks(place):
-    """lbf-whatif: 2^24 ranks in 29 bytes"""
+    """lbf-whatif: 2^24 ranks in 36 bytes"""
     path = place.file("ranks.lbf", b"lbf-trace 1\nranks 16777216\n0 exit 0\n")
     return first_line(watch(place, [place.program("lbf-whatif"), path, "--nodes", "1"]))
 
