@@ -233,10 +233,14 @@ void ThreadRecords::release_room() {
 }
 
 ThreadMerge::ThreadMerge(std::span<ThreadRecords* const> threads, std::uint64_t horizon) : threads_(threads) {
+  std::size_t all = 0;
   for (const ThreadRecords* thread : threads_) {
-    const std::span<const HeldRecord> taken = thread->until(horizon);
-    counts_.push_back(taken.size());
-    for (const HeldRecord& held : taken) merged_.push_back({thread, &held});
+    counts_.push_back(thread->until(horizon).size());
+    all += counts_.back();
+  }
+  merged_.reserve(all);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    for (const HeldRecord& held : threads_[i]->all().first(counts_[i])) merged_.push_back({threads_[i], &held});
   }
   std::stable_sort(merged_.begin(), merged_.end(), [](const Entry& x, const Entry& y) {
     return std::tie(x.held->order, x.held->turn) < std::tie(y.held->order, y.held->turn);
