@@ -25,9 +25,6 @@ struct Bounds {
   double user_starts_per_s = 20;                      // steps begun, in the long run ...
   double user_starts_at_once = 2000;                  // ... and in a burst
 
-  // --- intake, on the threads that answer
-  double user_intake_share = 0.5;  // of the threads' processor time, while another user is there
-
   // --- text and rows, in memory and in the database, of one step
   std::size_t step_procedures = 4096;
   std::size_t step_procedure_bytes = std::size_t{512} << 10;  // of their names

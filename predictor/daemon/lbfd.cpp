@@ -208,7 +208,6 @@ int run(const DaemonConfig& config) {
   options.retention.limit_bytes = config.trace_store_limit_mb << 20;
   options.step_retention = std::chrono::hours(24) * config.step_retention_days;
   options.replay_threads = config.replay_threads;
-  options.answering_threads = config.worker_threads;
   options.bounds = config.bounds;
   options.marks_path = config.state_dir + "/lbfd.replays";
   options.replay_when_idle = config.replay_when_idle;

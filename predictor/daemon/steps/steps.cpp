@@ -44,7 +44,7 @@ Steps::Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& n
       networks_(networks),
       options_(std::move(options)),
       accounts_(std::make_shared<MemoryAccounts>(options_.bounds)),
-      rates_(options_.bounds, options_.answering_threads),
+      rates_(options_.bounds),
       turns_(options_.replay_threads),
       replay_pool_(std::max(1u, options_.replay_threads)) {}
 

@@ -50,8 +50,7 @@ struct StepsOptions {
   unsigned replay_threads = 2;
   bool replay_when_idle = false;             // while a program runs: on processors that it leaves idle (idle_turns.h)
   std::uint64_t step_trace_limit_bytes = 0;  // of one step; what comes above it is not kept; 0: no limit
-  unsigned answering_threads = 2;
-  std::string marks_path;  // of ReplayMarks' file; empty: none is kept
+  std::string marks_path;                    // of ReplayMarks' file; empty: none is kept
   Bounds bounds;
   Seconds picture_limit_s = 0;  // how long a picture may be made; 0: no limit
 };
@@ -179,7 +178,6 @@ class Steps {
   bool forget_empty(const EntryPtr& entry) REQUIRES(load_mutex_);
   // The reason for which a stream ends in lbfd's name instead of getting this batch; empty: it gets it.
   std::string_view why_not_kept(const StepTrace& trace, std::size_t batch_bytes) const;
-  Result<void> may_be_answered(const Caller& caller);
   void enqueue(const EntryPtr& entry);
   void replay_next();
   template <typename T>

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "base/cpu_time.h"
 #include "predictor/daemon/steps/steps_entry.h"
 #include "predictor/daemon/users.h"
 
@@ -16,20 +15,6 @@ bool is_of_the_past(const protocol::StepDescription& description, const db::Step
   return known.state != db::StepState::kRunning && known.end_s && description.start_realtime_ns > 0 &&
          seconds_from_ns(description.start_realtime_ns) <= *known.end_s;
 }
-
-// What a request takes of the threads that answer.
-class CpuCount {
- public:
-  CpuCount(UserRates& rates, uid_t user) : rates_(rates), user_(user) {}
-  ~CpuCount() { rates_.count_cpu(user_, thread_cpu_s() - begin_s_, UserRates::Clock::now()); }
-  CpuCount(const CpuCount&) = delete;
-  CpuCount& operator=(const CpuCount&) = delete;
-
- private:
-  UserRates& rates_;
-  const uid_t user_;
-  const Seconds begin_s_ = thread_cpu_s();
-};
 
 }  // namespace
 
@@ -62,12 +47,6 @@ Result<void> Steps::may_begin(uid_t owner, const protocol::StepDescription& desc
   if (!rates_.begin_step(owner, Clock::now()))
     return refuse(fmt::format("begins more than {:g} steps a second: try again later", bounds.user_starts_per_s));
   return {};
-}
-
-Result<void> Steps::may_be_answered(const Caller& caller) {
-  if (caller.is_operator || rates_.may_be_answered(caller.uid, Clock::now())) return {};
-  return Error{ErrorCode::kUnavailable,
-               "requests of user " + user_name_of(caller.uid) + " take more than their share of lbfd: try again soon"};
 }
 
 bool Steps::forget_empty(const EntryPtr& entry) {
@@ -221,8 +200,6 @@ Result<Steps::EntryPtr> Steps::begin_step(const Caller& caller, const StepKey& k
 
 Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                           std::string_view description_json) {
-  if (auto may = may_be_answered(caller); !may) return may.error();
-  const CpuCount count(rates_, caller.uid);
   auto description = protocol::decode_step_description(description_json);
   if (!description) return description.error();
   if ((!description->cluster.empty() && description->cluster != key.cluster) || *description->job != key.job ||
@@ -271,8 +248,6 @@ std::string_view Steps::why_not_kept(const StepTrace& trace, std::size_t batch_b
 
 Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                    std::uint64_t sequence, std::span<const std::byte> batch) {
-  if (auto may = may_be_answered(caller); !may) return may.error();
-  const CpuCount count(rates_, caller.uid);
   auto entry = may_write(caller, key);
   if (!entry) return entry.error();
   (*entry)->heard(stream);

@@ -97,24 +97,13 @@ TEST(UserRates, StepsInABurstAndInTheLongRun) {
   Bounds bounds;
   bounds.user_starts_at_once = 3;
   bounds.user_starts_per_s = 1;
-  daemon::UserRates rates(bounds, 2);
+  daemon::UserRates rates(bounds);
   const daemon::UserRates::Clock::time_point now{1000s};
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(rates.begin_step(1, now));
   EXPECT_FALSE(rates.begin_step(1, now));
   EXPECT_TRUE(rates.begin_step(2, now)) << "another user's are others";
   EXPECT_TRUE(rates.begin_step(1, now + 1s));
   EXPECT_FALSE(rates.begin_step(1, now + 1s));
-}
-
-TEST(UserRates, WhoTakesMoreThanHisShareWaitsWhileAnotherIsThere) {
-  daemon::UserRates rates(Bounds(), 2);
-  const daemon::UserRates::Clock::time_point now{1000s};
-  rates.count_cpu(1, 15, now);
-  EXPECT_TRUE(rates.may_be_answered(1, now)) << "nobody else is there";
-  rates.count_cpu(2, 0.01, now);
-  EXPECT_FALSE(rates.may_be_answered(1, now));
-  EXPECT_TRUE(rates.may_be_answered(2, now));
-  EXPECT_TRUE(rates.may_be_answered(1, now + 9s)) << "10 s ago half of that counts";
 }
 
 // --- marks
