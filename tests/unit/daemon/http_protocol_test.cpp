@@ -88,7 +88,7 @@ TEST_F(HttpProtocol, TargetsHaveBounds) {
   EXPECT_THAT(get("/v1/steps?" + parameters, "x"), StartsWith("HTTP/1.1 400"));
   const std::string parts = "/v1/steps" + std::string(5000, '/');
   EXPECT_THAT(get(parts, *encode_munge_credential(munge_payload_of_request("GET", parts, ""))),
-              StartsWith("HTTP/1.1 404"));
+              StartsWith("HTTP/1.1 400"));
 }
 
 TEST_F(HttpProtocol, WhatIsNotHttpDoesNoHarm) {
