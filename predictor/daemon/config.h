@@ -42,7 +42,7 @@ struct DaemonConfig {
   std::uint32_t replay_memory_mb = 0;       // of all replays together, an estimate; 0: no limit
   double picture_limit_s = 30;              // of one picture's replay; 0: no limit
   std::uint32_t worker_threads = 4;         // that take batches; as many again answer; no user has more than half
-  std::uint32_t replay_threads = 2;
+  std::uint32_t replay_threads = 3;
   bool replay_when_idle = false;  // while a program runs: on processors that it leaves idle
   std::uint32_t max_connections = 1024;
   std::uint32_t request_memory_mb = 256;  // of all request bodies at a time

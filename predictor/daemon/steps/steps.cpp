@@ -10,7 +10,6 @@
 #include <ctime>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "base/cpu_time.h"
@@ -382,7 +381,6 @@ void Steps::tick() {
   const MutexLock only_one(tick_mutex_, std::adopt_lock);
   if (ending_) return;
   const auto now = Clock::now();
-  std::set<uid_t> users;             // with steps under way
   std::map<uid_t, Seconds> written;  // to the database, in this tick
   // Who was written longest ago goes first: where a user's time is over, the others' turn comes next time.
   std::vector<std::pair<Clock::time_point, EntryPtr>> all;
@@ -400,7 +398,6 @@ void Steps::tick() {
       due = now - entry->last_persisted >= options_.persist_interval;
       old = finished && now - *entry->finished >= kKeepFinished;
     }
-    if (!finished) users.insert(entry->trace->owner());
     if (!finished && !entry->is_hidden()) {
       end_silent_streams(entry);
       schedule(entry);  // the wait for relays to register may be over
@@ -418,7 +415,6 @@ void Steps::tick() {
       entries_.erase(entry->trace->key());
     }
   }
-  turns_.set_several_users(users.size() > 1);
   trace_disk_.tick(now);
   database_disk_.tick(now);
   load_backlog();

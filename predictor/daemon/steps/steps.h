@@ -47,7 +47,7 @@ struct StepsOptions {
   Retention retention;
   std::chrono::hours step_retention{0};  // steps that ended longer ago leave the database; 0: none does
   std::chrono::seconds prune_interval{3600};
-  unsigned replay_threads = 2;
+  unsigned replay_threads = 3;
   bool replay_when_idle = false;             // while a program runs: on processors that it leaves idle (idle_turns.h)
   std::uint64_t step_trace_limit_bytes = 0;  // of one step; what comes above it is not kept; 0: no limit
   std::string marks_path;                    // of ReplayMarks' file; empty: none is kept

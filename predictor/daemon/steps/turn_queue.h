@@ -1,4 +1,4 @@
-// TurnQueue: whose step is replayed next. Users take turns, and where there are several, none has all threads.
+// TurnQueue: whose step is replayed next. Users take turns, and none has all threads.
 //
 // Place: Steps::schedule -> *TurnQueue* -> a replay thread. A turn is one batch and can take seconds: without this,
 // whoever has most steps has lbfd.
@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <deque>
 #include <map>
@@ -34,7 +33,7 @@ class TurnQueue {
   // The next turn, of the user who had one longest ago. done() must follow. Nothing: none may begin now.
   std::optional<std::pair<uid_t, Item>> take() {
     const MutexLock lock(mutex_);
-    const unsigned most = several_users_ || users_.size() > 1 ? std::max(1U, threads_ - 1) : threads_;
+    const unsigned most = std::max(1U, threads_ - 1);  // a thread stays free for whoever comes next
     auto next = users_.end();
     for (auto user = users_.begin(); user != users_.end(); ++user) {
       if (user->second.waiting.empty() || user->second.running >= most) continue;
@@ -57,10 +56,6 @@ class TurnQueue {
     return std::ranges::any_of(users_, [](const auto& one) { return !one.second.waiting.empty(); });
   }
 
-  // Whether steps of several users are under way, also of those who have no turn to wait for now: a thread stays free
-  // for them.
-  void set_several_users(bool several) { several_users_ = several; }
-
  private:
   struct User {
     std::deque<Item> waiting;
@@ -68,7 +63,6 @@ class TurnQueue {
     std::size_t last_turn = 0;  // the larger, the later
   };
   const unsigned threads_;
-  std::atomic<bool> several_users_{false};
   Mutex mutex_;
   std::map<uid_t, User> users_ GUARDED_BY(mutex_);
   std::size_t turns_ GUARDED_BY(mutex_) = 2;
