@@ -3,6 +3,7 @@
 Run by ctest as `test_X.py Case.test_name` with LBF_BUILD_DIR set; exit status 77 is ctest's "skipped".
 """
 
+import glob
 import hashlib
 import json
 import os
@@ -82,7 +83,7 @@ def open_mpi_major():
 class Done:
     """A command that ended: status, stdout, stderr."""
 
-    any_could_not_start = False  # any of this process's commands
+    any_could_not_start = False  # any of this process's commands and scripts
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
@@ -125,9 +126,17 @@ class ClusterCase(unittest.TestCase):
         self.work = tempfile.mkdtemp(prefix="lbf-test-", dir="/var/tmp")
         os.chmod(self.work, 0o1777)
         self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.addCleanup(self.read_what_jobs_printed)
         self.end_all_jobs()  # of a test that was itself ended
         self.addCleanup(self.end_all_jobs, dict(self.env))  # also where the test goes on with a cluster of its own
         self.lbfd("start")
+
+    def read_what_jobs_printed(self):
+        """A script's srun may be the one that could not start; what is printed here is seen where the test failed."""
+        for path in sorted(glob.glob(os.path.join(self.work, "*out"))):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                done = Done(0, "", file.read())
+            print(f"{os.path.basename(path)}, its end:\n{done.err[-2000:]}")
 
     # -- the cluster
     def end_all_jobs(self, env=None, timeout_s=30):
