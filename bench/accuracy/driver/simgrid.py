@@ -1,6 +1,6 @@
 """SimGrid beside lbf: the same trace (its time-independent form) replayed on a platform like a network file.
 
-What makes the two models comparable, and why each option is there, is in docs/accuracy.md, "SimGrid".
+What makes the two models comparable, and why each option is there, is in bench/results/2026-11-21-accuracy-simgrid-synthetic.txt.
 """
 
 import os
