@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -35,16 +34,11 @@ bool follows(const Name& before, const Name& after) {
   return !padded || before.digits.size() == after.digits.size();
 }
 
-constexpr std::size_t kMaxDigits = 9;
 constexpr std::size_t kMaxNameBytes = 255;  // of a host name (hostname(7))
+constexpr std::string_view kSeparators = ", \t\n";
 
 Error too_many(std::size_t limit) {
   return Error{ErrorCode::kLimit, "more than " + std::to_string(limit) + " names: is a range too long?"};
-}
-
-std::optional<std::uint32_t> number_of(std::string_view digits) {
-  if (digits.size() > kMaxDigits) return std::nullopt;
-  return parse_number<std::uint32_t>(digits);
 }
 
 bool in_name(char c) {
@@ -58,16 +52,16 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges, std::siz
     const std::string_view range = ranges.substr(at, std::min(ranges.find(',', at), ranges.size()) - at);
     const std::size_t dash = range.find('-');
     const std::string_view low_digits = range.substr(0, dash);
-    const auto low = number_of(low_digits);
-    const auto high = dash == std::string_view::npos ? low : number_of(range.substr(dash + 1));
-    if (!low || !high) {
-      return invalid_input(quoted(range) + " is no range: give numbers as in [1-4,7] (" + std::to_string(kMaxDigits) +
-                           " digits at most)");
+    const auto low = parse_number<std::uint64_t>(low_digits);
+    const auto high = dash == std::string_view::npos ? low : parse_number<std::uint64_t>(range.substr(dash + 1));
+    if (!low || !high || low_digits.size() > kMaxNameBytes) {
+      return invalid_input(quoted(range) + " is no range: give numbers as in [1-4,7]");
     }
     if (*high < *low) return invalid_input("the range " + quoted(range) + " ends before it begins");
-    if (std::size_t{*high - *low} >= limit - numbers.size()) return too_many(limit);
-    for (std::uint32_t number = *low; number <= *high; ++number) {
-      std::string text = std::to_string(number);
+    const std::uint64_t more = *high - *low;
+    if (more >= limit - numbers.size()) return too_many(limit);
+    for (std::uint64_t i = 0; i <= more; ++i) {
+      std::string text = std::to_string(*low + i);
       if (text.size() < low_digits.size()) text.insert(0, low_digits.size() - text.size(), '0');
       numbers.push_back(std::move(text));
     }
@@ -163,23 +157,24 @@ std::string hostlist(const std::vector<std::string>& nodes) {
 
 Result<std::vector<std::string>> expand_hostlist(std::string_view list, std::size_t limit) {
   std::vector<std::string> names;
-  for (std::size_t at = 0; at <= list.size();) {
-    // The next comma that is not in brackets.
+  for (std::size_t at = 0; at < list.size();) {
+    // The next separator that is not in brackets.
     std::size_t end = at;
     bool in_brackets = false;
-    for (; end < list.size() && (in_brackets || list[end] != ','); ++end) {
+    for (; end < list.size() && (in_brackets || kSeparators.find(list[end]) == std::string_view::npos); ++end) {
       if (list[end] == '[') in_brackets = true;
       if (list[end] == ']') in_brackets = false;
     }
-    const std::string_view name = list.substr(at, end - at);
-    if (name.empty()) return invalid_input("a name is missing in " + quoted(list));
-    Result<std::vector<std::string>> expanded = expand_name(name, limit - names.size());
-    if (!expanded) {
-      return expanded.error().code == ErrorCode::kLimit ? too_many(limit) : expanded.error();
+    if (end > at) {
+      Result<std::vector<std::string>> expanded = expand_name(list.substr(at, end - at), limit - names.size());
+      if (!expanded) {
+        return expanded.error().code == ErrorCode::kLimit ? too_many(limit) : expanded.error();
+      }
+      names.insert(names.end(), std::move_iterator(expanded->begin()), std::move_iterator(expanded->end()));
     }
-    names.insert(names.end(), std::move_iterator(expanded->begin()), std::move_iterator(expanded->end()));
     at = end + 1;
   }
+  if (names.empty()) return invalid_input("no name in " + quoted(list));
   return names;
 }
 
