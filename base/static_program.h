@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -16,7 +17,7 @@
 namespace lbf {
 
 // True: an ELF program (64 bits, this machine's byte order) without a program interpreter, static-pie included. Errors:
-// kNotFound: it cannot be read; kInvalidInput: it is no such file (a script, an object of another kind).
+// kNotFound: it cannot be read; kInvalidInput: it is no such file (a script, a library, an object of another kind).
 inline Result<bool> is_static_program(const std::string& path) {
   constexpr std::size_t kMostHeaders = 1024;  // of a program there are some twenty
   const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -31,14 +32,27 @@ inline Result<bool> is_static_program(const std::string& path) {
       head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phnum == 0 || head.e_phnum > kMostHeaders) {
     return no_program;
   }
+  // A library has no interpreter, either: only the linker's flag tells a static-pie from it.
+  const auto is_position_independent_program = [&](const Elf64_Phdr& dynamic) {
+    constexpr std::size_t kMostEntries = 1024;
+    const std::size_t entries = std::min(dynamic.p_filesz / sizeof(Elf64_Dyn), std::size_t{kMostEntries});
+    for (std::size_t i = 0; i < entries; ++i) {
+      Elf64_Dyn entry{};
+      if (!read_at(&entry, sizeof(entry), dynamic.p_offset + i * sizeof(entry)) || entry.d_tag == DT_NULL) return false;
+      if (entry.d_tag == DT_FLAGS_1) return (entry.d_un.d_val & DF_1_PIE) != 0;
+    }
+    return false;
+  };
   bool loads = false;
+  bool is_program = head.e_type == ET_EXEC;
   for (std::size_t i = 0; i < head.e_phnum; ++i) {
     Elf64_Phdr part{};
     if (!read_at(&part, sizeof(part), head.e_phoff + i * sizeof(part))) return no_program;
     if (part.p_type == PT_INTERP) return false;
     loads |= part.p_type == PT_LOAD;
+    if (part.p_type == PT_DYNAMIC) is_program |= is_position_independent_program(part);
   }
-  if (!loads) return no_program;
+  if (!loads || !is_program) return no_program;
   return true;
 }
 
