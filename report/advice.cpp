@@ -109,6 +109,15 @@ std::string command_to_paste(const Step& step, const TargetPrediction& target, s
   return out;
 }
 
+std::string too_little_seen(const Step& step) {
+  std::string out = fmt::format("Only {:.2g} % of the run was captured", 100 * *step.self()->seen_share);
+  if (!step.cost || !step.cost->limit_percent) return out + ": too little to predict from.";
+  out += fmt::format(", to keep the overhead below {:g} %: too little to predict from.", *step.cost->limit_percent);
+  if (const auto limit = step.cost->limit_to_see_percent())
+    out += fmt::format(" With an overhead limit of {:g} % about a tenth of it would be.", *limit);
+  return out;
+}
+
 // What is not in the table yet, and where it can be had meanwhile.
 std::string deferred_note(const Step& step, std::size_t width) {
   std::size_t deferred = 0;
@@ -134,10 +143,16 @@ std::optional<Seconds> reference_s(const Step& step, const TargetPrediction& tar
 }
 
 std::optional<double> speedup(const Step& step, const TargetPrediction& target) {
+  if (target.seen_too_little()) return std::nullopt;
   if (target.speedup) return target.speedup;
   const auto reference = reference_s(step, target);
   if (!reference || !target.predicted_s || !(*target.predicted_s > 0)) return std::nullopt;
   return *reference / *target.predicted_s;
+}
+
+bool is_sure_gain(const Step& step, const TargetPrediction& target) {
+  const auto gain = gain_of(step, target);
+  return gain && is_sure(*gain);
 }
 
 Advice advise(const Step& step) {
@@ -171,10 +186,13 @@ advisor::Trust trust_of(const Step& step) {
   trust.lost_percent = percent(lost, lost + static_cast<double>(step.events.value_or(0)));
   trust.wildcard_percent =
       percent(static_cast<double>(step.wildcard_receives.value_or(0)), static_cast<double>(step.messages.value_or(0)));
-  trust.unmodelled_percent =
-      percent(step.unmodelled_s.value_or(0), step.measured_s.value_or(0) * static_cast<double>(step.ranks.value_or(0)));
-  trust.why_partial = step.why_partial;
   const TargetPrediction* const self = step.self();
+  const double recorded = self != nullptr && self->seen_in_part() ? *self->seen_share : 1;
+  trust.unmodelled_percent =
+      std::min(percent(step.unmodelled_s.value_or(0),
+                       recorded * step.measured_s.value_or(0) * static_cast<double>(step.ranks.value_or(0))),
+               100.0);
+  trust.why_partial = step.why_partial;
   if (self == nullptr || !self->seen_in_part()) return trust;
   trust.unseen_percent = 100 * (1 - *self->seen_share);
   trust.extrapolated_percent.reset();
@@ -235,6 +253,7 @@ std::string closing_note(const Step& step, std::size_t width) {
                                : "No predictions: nothing of this step could be replayed.",
                 width, 0);
   }
+  if (step.seen_too_little()) return wrap(too_little_seen(step), width, 0);
   const Advice advice = advise(step);
   if (!advice.self_known) {
     return wrap(so_far +
@@ -291,6 +310,10 @@ std::string brief_line(const Step& step) {
   const std::string so_far = step.running() ? "so far, " : step.state == StepState::kPartial ? "(partial) " : "";
   if (step.predictions.empty() || !step.self() || !step.self()->predicted_s) {
     return fmt::format("lbf: no prediction {}{}", step.running() ? "yet, the step is being completed" : "was possible",
+                       tail);
+  }
+  if (step.seen_too_little()) {
+    return fmt::format("lbf: no prediction: only {:.2g} % of the run was captured{}", 100 * *step.self()->seen_share,
                        tail);
   }
   const Advice advice = advise(step);

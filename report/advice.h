@@ -42,6 +42,9 @@ advisor::Trust trust_of(const Step& step);
 // ran, is not known.
 std::optional<double> half_width_percent(const Step& step, const TargetPrediction& target);
 
+// The target's gain is one at the upper end of its interval, and noticeable.
+bool is_sure_gain(const Step& step, const TargetPrediction& target);
+
 // A gain is judged against both the measured time and the self target's predicted time: the smaller one
 // counts, so that an error which all the targets share is never sold as a gain; and it must be one at the upper end of
 // the prediction's interval (advisor/trust). REQUIRES: `step` outlives the advice.

@@ -57,7 +57,9 @@ std::string joined(const std::vector<std::string>& items, std::string_view separ
 const TargetPrediction* fastest(const Step& step) {
   const TargetPrediction* best = nullptr;
   for (const TargetPrediction& target : step.predictions) {
-    if (target.predicted_s && (best == nullptr || *target.predicted_s < *best->predicted_s)) best = &target;
+    if (target.predicted_s && !target.seen_too_little() &&
+        (best == nullptr || *target.predicted_s < *best->predicted_s))
+      best = &target;
   }
   return best;
 }
@@ -71,19 +73,30 @@ std::optional<double> seen_percent(const Step& step) {
 using S = const Step&;
 using T = const TargetPrediction*;
 
-constexpr const char* kSpeedup =
-    "measured_s,state,predictions.predicted_s,predictions.speedup,predictions.partial,predictions.measured_at_progress_"
-    "s";
+// What says whether enough was seen for a prediction.
+const std::string kSeenEnough = "predictions.seen_share,predictions.low_s,predictions.high_s,";
+const std::string kSpeedup = kSeenEnough +
+                             "measured_s,state,predictions.predicted_s,predictions.speedup,predictions.partial,"
+                             "predictions.measured_at_progress_s";
+// What says how far a prediction may be off (trust_of).
+const std::string kTrust =
+    ",predictions.kind,predictions.self_error_percent,lost_events,events,wildcard_receives,messages,unmodelled_s,ranks,"
+    "why_partial";
 
 // What is computed from several fields.
 std::vector<Field> computed_fields() {
   return {
-      {"Best", 10, false, false, "predictions.predicted_s",
+      {"Best", 10, false, false, kSeenEnough + "predictions.predicted_s",
        [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
-      {"BestGain", 8, false, false, kSpeedup,
-       [](S s, T) { return fastest(s) != nullptr ? ratio(speedup(s, *fastest(s))) : std::string(); }},
+      {"BestGain", 8, false, false, kSpeedup + kTrust,
+       [](S s, T) {
+         const TargetPrediction* const best = fastest(s);
+         const bool shown = best != nullptr && (best->is_self() || is_sure_gain(s, *best));
+         return shown ? ratio(speedup(s, *best)) : std::string();
+       }},
       {"BestTarget", 24, true, false,
-       "predictions.predicted_s,predictions.target,predictions.nodes,predictions.placement,predictions.network",
+       kSeenEnough +
+           "predictions.predicted_s,predictions.target,predictions.nodes,predictions.placement,predictions.network",
        [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
       {"Command", 24, true, false, "command,command_cut", [](S s, T) { return command_line(s); }},
       {"End", 19, false, false, "state,end",
@@ -100,21 +113,23 @@ std::vector<Field> computed_fields() {
          const std::uint64_t nodes = s.node_count.value_or(s.nodes.size());
          return nodes == 0 ? std::string() : std::to_string(nodes);
        }},
-      {"Overhead", 8, false, false, "capture_s,relay_cpu_s,measured_s,ranks",
+      {"Overhead", 8, false, false, "capture_s,relay_cpu_s,cost.once_relay_s,measured_s,ranks",
        [](S s, T) { return percent(s.overhead_percent()); }},
       {"OverheadOnce", 12, false, false, "cost.once_capture_s,cost.once_relay_s",
        [](S s, T) { return s.cost ? duration(s.cost->once_s()) : std::string(); }},
-      {"Predicted", 10, false, true, "predictions.why_stuck,predictions.why_deferred,predictions.predicted_s",
+      {"Predicted", 10, false, true,
+       kSeenEnough + "predictions.why_stuck,predictions.why_deferred,predictions.predicted_s",
        [](S, T t) {
          if (t != nullptr && !t->why_stuck.empty()) return std::string("stuck");
          if (t != nullptr && !t->why_deferred.empty()) return std::string("deferred");
+         if (t != nullptr && t->seen_too_little()) return std::string("unknown");
          return t != nullptr ? duration(t->predicted_s) : std::string();
        }},
-      {"PredictedRaw", 14, false, true, "predictions.predicted_s",
-       [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
+      {"PredictedRaw", 14, false, true, kSeenEnough + "predictions.predicted_s",
+       [](S, T t) { return t != nullptr && !t->seen_too_little() ? number(t->predicted_s) : std::string(); }},
       {"Seen", 7, false, false, "cost.seen_share,predictions.kind,predictions.seen_share",
        [](S s, T) { return percent(seen_percent(s)); }},
-      {"SelfError", 9, false, false, "predictions.kind,predictions.self_error_percent",
+      {"SelfError", 9, false, false, kSeenEnough + "predictions.kind,predictions.self_error_percent",
        [](S s, T) { return signed_percent(s.self_error_percent()); }},
       {"Speedup", 8, false, true, kSpeedup,
        [](S s, T t) { return t != nullptr ? ratio(speedup(s, *t)) : std::string(); }},

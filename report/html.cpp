@@ -117,10 +117,7 @@ std::string facts_body(const Step& step) {
   out += fact("Nodes", step.nodes.empty() ? "" : std::to_string(step.nodes.size()));
   out += fact("Network that ran", step.network);
   out += fact("Self-prediction error", percent(step.self_error_percent(), "{:+.1f} %"));
-  if (step.mpi_s && step.measured_s && step.ranks && *step.measured_s > 0 && *step.ranks > 0) {
-    out += fact("Time in MPI",
-                fmt::format("{:.1f} %", 100 * *step.mpi_s / (*step.measured_s * static_cast<double>(*step.ranks))));
-  }
+  out += fact("Time in MPI", percent(step.mpi_percent(), "{:.1f} %"));
   out += fact("Of it unmodelled", percent(step.unmodelled_percent(), "{:.1f} %"));
   out += fact("Messages", step.messages ? std::to_string(*step.messages) : "");
   out += fact("Capture overhead", percent(step.overhead_percent(), "{:.2f} %"));

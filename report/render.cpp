@@ -21,6 +21,9 @@
 namespace lbf::report {
 namespace {
 
+// A run of less may cost more than the overhead limit (docs/cost-system.md, "Budget"), in what each one costs once.
+constexpr Seconds kLimitHoldsFromS = 2;
+
 using Json = nlohmann::json;
 
 std::string colored(std::string text, std::string_view color, const PageStyle& style) {
@@ -174,6 +177,9 @@ std::string facts(const Step& step, const PageStyle& style) {
     if (cost.limit_percent) text += fmt::format(", limit {:g} %", *cost.limit_percent);
     if (cost.predicted_percent) text += fmt::format(", predicted {:.2f} %", *cost.predicted_percent);
     if (cost.over_limit()) text += ": above the limit";
+    if (cost.over_limit() && cost.program_cpu_s &&
+        *cost.program_cpu_s < kLimitHoldsFromS * static_cast<double>(step.ranks.value_or(1)))
+      text += fmt::format(", which holds from {:g} s of each rank's processor time on", kLimitHoldsFromS);
     fact(text + '.');
     if (cost.once_s() && cost.total_high_percent) {
       fact(fmt::format(
@@ -187,20 +193,19 @@ std::string facts(const Step& step, const PageStyle& style) {
           format_duration(*step.lbfd_cpu_s, 3), 100 * *step.lbfd_cpu_s / *cost.program_cpu_s));
     }
     if (cost.seen_in_part()) {
-      fact(
-          fmt::format("Seen {:.1f} % of the run ({} recorded, {} counted): predictions are extrapolated, with a 95 % "
-                      "interval where it can be told.",
-                      100 * *cost.seen_share, count_of(cost.recorded_calls.value_or(0), "call"),
-                      count_of(cost.counted_calls.value_or(0), "call")));
+      fact(fmt::format(
+          "Seen {:.1f} % of the run ({} recorded, {} counted){}.", 100 * *cost.seen_share,
+          count_of(cost.recorded_calls.value_or(0), "call"), count_of(cost.counted_calls.value_or(0), "call"),
+          step.seen_too_little() ? "" : ": predictions are extrapolated, with a 95 % interval where it can be told"));
     }
   } else if (const auto overhead = step.overhead_percent()) {
     fact(fmt::format("Capture overhead {:.2f} % of the ranks' processor time (capture {}, relay {}){}.", *overhead,
-                     format_duration(*step.capture_s, 3), format_duration(*step.relay_cpu_s, 3),
+                     format_duration(*step.capture_s, 3), format_duration(*step.running_relay_s(), 3),
                      step.events ? ", " + count_of(*step.events, "event") : ""));
   }
-  if (step.mpi_s && step.measured_s && step.ranks && *step.measured_s > 0 && *step.ranks > 0) {
-    const double share = 100 * *step.mpi_s / (*step.measured_s * static_cast<double>(*step.ranks));
-    std::string text = fmt::format("MPI {:.1f} % of the ranks' time", share);
+  if (const auto share = step.mpi_percent()) {
+    const bool in_part = step.cost && step.cost->seen_in_part();
+    std::string text = fmt::format("MPI {:.1f} % of the ranks' time{}", *share, in_part ? " that was seen" : "");
     const auto unmodelled = step.unmodelled_percent();
     const bool noted = std::any_of(step.notes.begin(), step.notes.end(), [](const std::string& note) {
       return note.find("MPI time unmodelled") != std::string::npos;

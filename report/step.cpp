@@ -422,7 +422,26 @@ const TargetPrediction* Step::self() const {
   return nullptr;
 }
 
+std::optional<double> Cost::limit_to_see_percent() const {
+  constexpr double kRecorded = 0.1;
+  constexpr double kCountedCall = 20.0 / 300;  // of a recorded one (docs/cost-system.md)
+  constexpr double kUsable = 0.75;             // of the limit: the regulator keeps back the rest
+  if (!corrected_percent || !limit_percent) return std::nullopt;
+  const double needed = *corrected_percent * (kRecorded + (1 - kRecorded) * kCountedCall) / kUsable;
+  if (needed <= *limit_percent) return std::nullopt;
+  return std::ceil(needed);
+}
+
+std::optional<double> Step::mpi_percent() const {
+  if (!mpi_s || !measured_s || !ranks || !(*measured_s > 0) || *ranks == 0) return std::nullopt;
+  const double recorded = cost && cost->seen_in_part() ? *cost->seen_share : 1;
+  const double percent = 100 * *mpi_s / (*measured_s * static_cast<double>(*ranks) * recorded);
+  if (recorded < 1 && !(percent <= 100)) return std::nullopt;
+  return percent;
+}
+
 std::optional<double> Step::self_error_percent() const {
+  if (seen_too_little()) return std::nullopt;
   if (const TargetPrediction* of_self = self()) return of_self->self_error_percent;
   for (const TargetPrediction& prediction : predictions) {
     if (prediction.self_error_percent) return prediction.self_error_percent;
@@ -430,11 +449,16 @@ std::optional<double> Step::self_error_percent() const {
   return std::nullopt;
 }
 
+std::optional<Seconds> Step::running_relay_s() const {
+  if (!relay_cpu_s) return std::nullopt;
+  return std::max(*relay_cpu_s - (cost ? cost->once_relay_s.value_or(0) : 0), 0.0);
+}
+
 std::optional<double> Step::overhead_percent() const {
   if (!capture_s || !relay_cpu_s || !measured_s || !ranks) return std::nullopt;
   const double available_s = *measured_s * static_cast<double>(*ranks);
   if (!(available_s > 0)) return std::nullopt;
-  return 100 * (*capture_s + *relay_cpu_s) / available_s;
+  return 100 * (*capture_s + *running_relay_s()) / available_s;
 }
 
 std::optional<double> Step::unmodelled_percent() const {

@@ -47,7 +47,8 @@ Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> 
   const bool by_blocks = windows.size() < kEnoughWindows && blocks.size() >= std::max(kFewestBlocks, windows.size());
   const std::span<const SeenStretch> parts = by_blocks ? blocks : windows;
   const SeenStretch of_parts = by_blocks ? sum_of(blocks) : sum;
-  if (parts.size() < 2 || of_parts.measured_s <= 0) return {predicted_s, 0, kNeverS, seen_share};
+  const bool is_moment = by_blocks && seen_share < kLeastShareOfBlocks;
+  if (parts.size() < 2 || of_parts.measured_s <= 0 || is_moment) return {predicted_s, 0, kNeverS, seen_share};
   // Cochran (6.12), with what the unseen part scatters by itself: sampled of unseen + sampled time.
   const double deviation = ratio_deviation(parts, of_parts);
   if (by_blocks && parts.size() < kBlocksThatMayAgree && !(deviation > 0)) return {predicted_s, 0, kNeverS, seen_share};

@@ -39,6 +39,8 @@ inline constexpr std::size_t kEnoughWindows = 4;
 // all says nothing.
 inline constexpr std::size_t kFewestBlocks = 2;
 inline constexpr std::size_t kBlocksThatMayAgree = 4;
+// Blocks of less than this share of the run lie in one moment of it: of the rest they say nothing.
+inline constexpr double kLeastShareOfBlocks = 0.01;
 
 // `start` was captured from the first event on without a break; `windows` are the later ones in their order;
 // `blocks`: what the windows, or where there is none the start, are made of; `run_s` is the measured time of the whole

@@ -1,6 +1,10 @@
 // WindowClocks: how long each capture window took, all ranks together: in the run that was captured, and on
 // each target of a replay.
 //
+// A rank closes its window with its next call. One that sits in a long call records on when the others have closed
+// theirs: what it waits for there nobody saw, and the replay takes it for there at once. Such a part of a window is
+// *unshared* and counts as not seen.
+//
 // Place in the event's way: a part of *replay*, read by predictor/metric (extrapolation.h). Windows are named
 // by index as ops name them (op.h: kWindowOpen, kWindowClose); index 0 began with the run. So are blocks, parts of the
 // first few windows (op.h: kBlockEnd).
@@ -18,10 +22,17 @@ namespace lbf::engine {
 
 class WindowClocks {
  public:
-  // Sums over ranks of what passed between open and close.
-  struct Window {
+  // In the run that was captured, and on one target.
+  struct Times {
+    Seconds measured_s = 0;
+    Seconds predicted_s = 0;
+  };
+  // Sums over ranks.
+  struct Sums {
     Seconds measured_s = 0;
     std::vector<Seconds> predicted_s;  // [K]
+
+    Times times(std::size_t k) const { return {measured_s, predicted_s.empty() ? 0 : predicted_s[k]}; }
   };
 
   // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one closed,
@@ -35,15 +46,15 @@ class WindowClocks {
     start.away_s += away_s;
   }
   void close(std::size_t rank, std::uint32_t window, Seconds measured_s, std::span<const Seconds> clock_s) {
-    const Start& start = start_of(rank);
+    Start& start = start_of(rank);
     if (windows_.size() <= window) windows_.resize(window + std::size_t{1});
-    windows_[window].measured_s += measured_s - start.measured_s;
-    std::vector<Seconds>& predicted_s = windows_[window].predicted_s;
-    predicted_s.resize(clock_s.size());
-    for (std::size_t k = 0; k < clock_s.size(); ++k) {
-      predicted_s[k] += clock_s[k] - (start.clock_s.empty() ? 0 : start.clock_s[k]);
-    }
-    starts_[rank].closed_once = true;
+    Part part{rank, start.measured_s, measured_s, {clock_s.begin(), clock_s.end()}};
+    for (std::size_t k = 0; k < start.clock_s.size(); ++k) part.predicted_s[k] -= start.clock_s[k];
+    windows_[window].note_close(part.begin_s, part.end_s);
+    windows_[window].parts.push_back(std::move(part));
+    start.closed_once = true;
+    for (; windows_.size() > settled_ + kUnsettledWindows; ++settled_) settle(windows_[settled_]);
+    if (window < settled_) settle(windows_[window]);
   }
   // A block of the rank ends: what passed since the one before it, or since its window opened.
   void end_block(std::size_t rank, std::uint32_t block, Seconds measured_s, std::span<const Seconds> clock_s) {
@@ -60,19 +71,54 @@ class WindowClocks {
   }
   // Did the rank ever close a window? If not all that it did is in the first.
   bool closed_once(std::size_t rank) const { return rank < starts_.size() && starts_[rank].closed_once; }
-  const std::vector<Window>& windows() const { return windows_; }
+  std::size_t windows() const { return windows_.size(); }
+  // Of the ranks that recorded it together, on target K.
+  Times seen(std::size_t window, std::size_t k) const {
+    Times sum = windows_[window].settled.times(k);
+    for (const Part& part : windows_[window].parts) {
+      if (windows_[window].is_unshared(part.begin_s, part.end_s)) continue;
+      sum.measured_s += part.end_s - part.begin_s;
+      sum.predicted_s += part.predicted_s[k];
+    }
+    return sum;
+  }
+  // Whether a rank records window 0 on when another one closed it long ago: it is at MEASURED_S.
+  bool is_unshared_start(Seconds measured_s) const {
+    return !windows_.empty() && windows_.front().is_unshared(0, measured_s);
+  }
+  bool has_unshared(std::size_t window) const {
+    const Window& of = windows_[window];
+    return of.any_unshared || std::any_of(of.parts.begin(), of.parts.end(),
+                                          [&of](const Part& part) { return of.is_unshared(part.begin_s, part.end_s); });
+  }
+  // By rank, in windows that it closed; ranks behind the last one have none.
+  std::vector<Times> unshared(std::size_t k) const {
+    std::vector<Times> out(starts_.size());
+    for (std::size_t rank = 0; rank < starts_.size(); ++rank) out[rank] = starts_[rank].unshared.times(k);
+    for (std::size_t window = settled_; window < windows_.size(); ++window) {
+      for (const Part& part : windows_[window].parts) {
+        if (!windows_[window].is_unshared(part.begin_s, part.end_s)) continue;
+        out[part.rank].measured_s += part.end_s - part.begin_s;
+        out[part.rank].predicted_s += part.predicted_s[k];
+      }
+    }
+    return out;
+  }
   // Parts of windows, by index as ops name them (blocks.h).
-  const std::vector<Window>& blocks() const { return blocks_; }
+  const std::vector<Sums>& blocks() const { return blocks_; }
   // Measured time of the rank between its windows, of which nothing else is known.
   Seconds away_s(std::size_t rank) const { return rank < starts_.size() ? starts_[rank].away_s : 0; }
 
   Bytes memory_bytes() const {
-    const auto targets = [](const std::vector<Window>& some) {
-      return some.empty() ? 0 : some.back().predicted_s.size();
-    };
-    const Bytes clocks = sizeof(Seconds) * std::max(targets(windows_), targets(blocks_));
-    return starts_.size() * (sizeof(Start) + 2 * clocks) +
-           (windows_.size() + blocks_.size()) * (sizeof(Window) + clocks);
+    std::size_t targets = blocks_.empty() ? 0 : blocks_.back().predicted_s.size();
+    std::size_t parts = 0;
+    for (const Window& window : windows_) {
+      targets = std::max(targets, window.settled.predicted_s.size());
+      parts += window.parts.capacity();
+    }
+    const Bytes clocks = sizeof(Seconds) * targets;
+    return starts_.size() * (sizeof(Start) + 2 * clocks) + parts * (sizeof(Part) + clocks) +
+           windows_.size() * (sizeof(Window) + clocks) + blocks_.size() * (sizeof(Sums) + clocks);
   }
 
   // Only these targets, ascending, stay.
@@ -80,9 +126,13 @@ class WindowClocks {
     for (Start& start : starts_) {
       drop_values_except(start.clock_s, kept);
       drop_values_except(start.block_clock_s, kept);
+      drop_values_except(start.unshared.predicted_s, kept);
     }
-    for (Window& window : windows_) drop_values_except(window.predicted_s, kept);
-    for (Window& block : blocks_) drop_values_except(block.predicted_s, kept);
+    for (Window& window : windows_) {
+      drop_values_except(window.settled.predicted_s, kept);
+      for (Part& part : window.parts) drop_values_except(part.predicted_s, kept);
+    }
+    for (Sums& block : blocks_) drop_values_except(block.predicted_s, kept);
   }
 
  private:
@@ -92,8 +142,50 @@ class WindowClocks {
     Seconds block_measured_s = 0;
     std::vector<Seconds> block_clock_s;  // empty: 0
     Seconds away_s = 0;
+    Sums unshared;  // in windows that are settled
     bool closed_once = false;
   };
+  // One rank in one window, on its own measured time.
+  struct Part {
+    std::size_t rank = 0;
+    Seconds begin_s = 0;
+    Seconds end_s = 0;
+    std::vector<Seconds> predicted_s;  // [K]
+  };
+  struct Window {
+    // Of the rank that closed it first; the shortest of those that did at the same time.
+    Seconds first_end_s = kNeverS;
+    Seconds first_length_s = kNeverS;
+    std::vector<Part> parts;  // not settled yet
+    Sums settled;
+    bool any_unshared = false;  // of those that are settled
+
+    void note_close(Seconds begin_s, Seconds end_s) {
+      const Seconds length_s = end_s - begin_s;
+      if (end_s > first_end_s || (end_s == first_end_s && length_s >= first_length_s)) return;
+      first_end_s = end_s;
+      first_length_s = length_s;
+    }
+    // More of it lies behind the first close than before. Ranks do not begin their times at the very same moment, and
+    // some notice late that a window opened: so it must also be much longer than what closed first.
+    bool is_unshared(Seconds begin_s, Seconds end_s) const {
+      const Seconds length_s = end_s - begin_s;
+      return 2 * (end_s - first_end_s) > length_s && length_s > 2 * first_length_s;
+    }
+  };
+  // Which rank closes a window first is known soon: of older ones only sums are kept.
+  static constexpr std::size_t kUnsettledWindows = 4;
+  void settle(Window& window) {
+    for (const Part& part : window.parts) {
+      const bool unshared = window.is_unshared(part.begin_s, part.end_s);
+      window.any_unshared = window.any_unshared || unshared;
+      Sums& sums = unshared ? starts_[part.rank].unshared : window.settled;
+      sums.measured_s += part.end_s - part.begin_s;
+      sums.predicted_s.resize(part.predicted_s.size());
+      for (std::size_t k = 0; k < part.predicted_s.size(); ++k) sums.predicted_s[k] += part.predicted_s[k];
+    }
+    window.parts = {};
+  }
   Start& start_of(std::size_t rank) {
     if (starts_.size() <= rank) starts_.resize(rank + 1);
     return starts_[rank];
@@ -106,7 +198,8 @@ class WindowClocks {
 
   std::vector<Start> starts_;  // by rank
   std::vector<Window> windows_;
-  std::vector<Window> blocks_;
+  std::size_t settled_ = 0;  // windows below it are
+  std::vector<Sums> blocks_;
 };
 
 }  // namespace lbf::engine

@@ -48,6 +48,12 @@ TEST(Extrapolation, OneWindowHasNoInterval) {
   EXPECT_DOUBLE_EQ(run.high_s, kNeverS);
 }
 
+TEST(Extrapolation, BlocksOfAMomentHaveNoInterval) {
+  const std::vector<engine::SeenStretch> blocks{{1, 1}, {1, 2}, {1, 1.5}, {1, 1}};
+  EXPECT_LT(engine::extrapolate({4, 5.5}, {}, 100, blocks).high_s, kNeverS);
+  EXPECT_EQ(engine::extrapolate({4, 5.5}, {}, 1000, blocks).high_s, kNeverS);
+}
+
 TEST(Extrapolation, WithoutWindowsTheStartStandsForTheRest) {
   const engine::Extrapolated run = engine::extrapolate({2, 3}, {}, 10);
   EXPECT_DOUBLE_EQ(run.predicted_s, 15);

@@ -290,6 +290,65 @@ TEST(Windows, WorkBeforeTheEndIsTheLastWindows) {
   EXPECT_NEAR(prediction.lbf_s, 10 + 5.0 / 5 * 9, 1e-9);
 }
 
+// Rank 0 posts 1,000 receives and sits in one MPI_Waitall until the end; the capture of rank 1, which sends each 10 ms,
+// closed after 0.1 of 10 s. Rank 0's window went on alone: 37 ms were predicted for 2.17 s once, and 53 % captured.
+TEST(Windows, ALongCallIsSeenAsLongAsTheOthersAre) {
+  engine::Target target;
+  target.node_of_rank = {0, 0};
+  target.cores_per_node = 2;
+  target.network = network_of("name = \"zero\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [1, 0.0]]\n");
+  target.placement = "block";
+  std::vector<Event> of_rank[2];
+  const auto add = [&](Rank rank, Event event, Seconds process_s, Seconds call_s) {
+    event.process_s = process_s;
+    event.call_s = call_s;
+    of_rank[rank].push_back(event);
+  };
+  constexpr int kMessages = 1000;
+  constexpr int kSeen = 10;
+  for (int i = 0; i < kMessages; ++i) {
+    Event post = of_kind(EventKind::kStartRecv, 1, 0);
+    post.request = static_cast<std::uint32_t>(i + 1);
+    post.flags = kFlagHasRequest;
+    add(0, post, 0, 0);
+  }
+  for (int i = 0; i < kMessages; ++i) {
+    Event end = of_kind(EventKind::kEndRecv, 1, 0, 4);
+    end.request = static_cast<std::uint32_t>(i + 1);
+    end.flags = kFlagHasRequest;
+    add(0, end, 0, i == 0 ? 10 : 0);
+  }
+  for (int i = 0; i < kSeen; ++i) add(1, of_kind(EventKind::kSend, 0, 0, 4), 0.01, 0);
+  add(1, of_kind(EventKind::kWindowClose), 0, 0);
+  Event skipped = skipped_event(SkippedSide::kSends, kMessages - kSeen);
+  skipped.peer = 0;
+  skipped.tag = 0;
+  add(1, skipped, 0, 0);
+  add(1, window_open_event(2), 0, 9.9);
+  add(1, of_kind(EventKind::kExit), 0, 0);
+  for (const bool closes : {false, true}) {
+    std::vector<Event> waiting = of_rank[0];
+    if (closes) waiting.push_back(of_kind(EventKind::kWindowClose));
+    if (closes) waiting.push_back(window_open_event(2));
+    waiting.push_back(of_kind(EventKind::kExit));
+    for (const Rank first : {0, 1}) {
+      Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(2, {target});
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      for (const Rank rank : {first, 1 - first}) {
+        ASSERT_TRUE((*made)->feed(rank, rank == 0 ? waiting : of_rank[1]).ok());
+        (*made)->close(rank);
+      }
+      ASSERT_TRUE((*made)->advance().ok());
+      const engine::Prediction prediction = (*made)->predictions().front();
+      ASSERT_TRUE(prediction.complete) << prediction.why_stuck;
+      EXPECT_NEAR(prediction.lbf_s, 10, 1e-6);
+      EXPECT_LE(prediction.low_s, 10);
+      EXPECT_GE(prediction.high_s, 10);
+      EXPECT_NEAR(prediction.seen_share, 0.01, 1e-6);
+    }
+  }
+}
+
 TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
   int complete = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

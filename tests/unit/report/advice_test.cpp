@@ -122,6 +122,27 @@ TEST(Advise, AGainIsOneAlsoAtTheUpperEndOfThePredictionsInterval) {
   EXPECT_THAT(closing_note(step, 200), HasSubstr("13.90 s instead of 15.20 s (1.09x), give or take 7.1 %:"));
 }
 
+// "0.114 s (821 us to 2.79 s)" was said for 4.75 s of which the capture saw 0.2 %.
+TEST(Advise, NothingIsPredictedFromAMoment) {
+  Step step = fixture("windows.json")[0];
+  step.cost->seen_share = 0.002;
+  step.cost->limit_percent = 2;
+  step.cost->corrected_percent = 100;
+  for (TargetPrediction& prediction : step.predictions) {
+    prediction.seen_share = 0.002;
+    prediction.low_s = prediction.high_s = std::nullopt;
+  }
+  EXPECT_FALSE(speedup(step, step.predictions.back()));
+  EXPECT_EQ(advise(step).first(), nullptr);
+  EXPECT_THAT(closing_note(step, 1000),
+              "Only 0.2 % of the run was captured, to keep the overhead below 2 %: too little to predict from. With an "
+              "overhead limit of 22 % about a tenth of it would be.\n");
+  EXPECT_THAT(brief_line(step), HasSubstr("no prediction: only 0.2 % of the run was captured"));
+  step.predictions[0].low_s = 50;
+  step.predictions[0].high_s = 70;
+  EXPECT_THAT(closing_note(step, 1000), Not(HasSubstr("too little"))) << "many windows give an interval";
+}
+
 TEST(Advise, WhatWasNotSeenCountsAgainstAGain) {
   Step step = fixture("normal.json")[0];
   step.predictions.resize(3);

@@ -151,6 +151,24 @@ TEST(RenderTable, CostsAndIntervals) {
             "JobID|OverheadLimit|Seen|Low\n9.0|||\n9.0|||\n");
 }
 
+// The list shows no gain that the report of the step would not call one.
+TEST(RenderTable, AGainIsOneByTheRuleOfTheReport) {
+  TableStyle style;
+  style.parsable = true;
+  style.header = false;
+  Step step = fixture("normal.json")[0];
+  const auto cells = [&] { return render_table({step}, columns("BestGain,BestTarget,Best"), style); };
+  const std::string trusted = cells();
+  EXPECT_NE(trusted.front(), '|');
+  for (TargetPrediction& prediction : step.predictions) prediction.self_error_percent = -95;
+  EXPECT_EQ(cells(), trusted.substr(trusted.find('|')));
+  for (TargetPrediction& prediction : step.predictions) {
+    prediction.seen_share = 0.002;
+    prediction.low_s = prediction.high_s = std::nullopt;
+  }
+  EXPECT_EQ(cells(), "||\n");
+}
+
 TEST(RenderTable, AStepWithoutPredictionsIsStillALine) {
   TableStyle style;
   style.header = false;

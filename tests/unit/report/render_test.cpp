@@ -85,6 +85,16 @@ TEST_F(Render, ARunThatWasCapturedInWindows) {
   EXPECT_THAT(page("normal.json"), Not(HasSubstr("High"))) << "columns of their own only where they are needed";
 }
 
+TEST_F(Render, SharesAreOfWhatWasSeen) {
+  Step step = fixture("windows.json").at(0);
+  const double all_s = *step.measured_s * static_cast<double>(*step.ranks);
+  step.cost->seen_share = 0.002;
+  step.mpi_s = 0.001 * all_s;
+  EXPECT_THAT(render_step(step, PageStyle{}), HasSubstr("MPI 50.0 % of the ranks' time that was seen"));
+  step.mpi_s = 0.1 * all_s;  // one call that began when all were seen
+  EXPECT_THAT(render_step(step, PageStyle{}), Not(HasSubstr("MPI ")));
+}
+
 TEST_F(Render, ATargetOnWhichTheProgramWouldNotEnd) {
   Step step = fixture("normal.json")[0];
   TargetPrediction& elsewhere = step.predictions.back();
