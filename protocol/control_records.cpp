@@ -59,6 +59,18 @@ void members(Fields& fields, typename Fields::template Of<ProcessEndRecord> reco
 }
 
 template <typename Fields>
+void members(Fields& fields, typename Fields::template Of<TaskExitRecord> record) {
+  fields.integer("rank", record.rank);
+  fields.whole("exit_code", record.exit_code);
+  fields.whole("signal", record.signal);
+}
+
+template <typename Fields>
+void members(Fields& fields, typename Fields::template Of<StepKilledRecord> record) {
+  fields.text("by", record.by);
+}
+
+template <typename Fields>
 void members(Fields& fields, typename Fields::template Of<ProcedureRecord> record) {
   fields.integer("rank", record.rank);
   fields.whole("id", record.id);
@@ -193,6 +205,10 @@ inline constexpr const char* kType<StatsRecord> = "stats";
 template <>
 inline constexpr const char* kType<ProcessEndRecord> = "process_end";
 template <>
+inline constexpr const char* kType<TaskExitRecord> = "task_exit";
+template <>
+inline constexpr const char* kType<StepKilledRecord> = "step_killed";
+template <>
 inline constexpr const char* kType<ProcedureRecord> = "procedure";
 template <>
 inline constexpr const char* kType<ProcedureCandidateRecord> = "procedure_candidate";
@@ -243,6 +259,12 @@ std::string encode(const StatsRecord& record) {
   return encoded(record);
 }
 std::string encode(const ProcessEndRecord& record) {
+  return encoded(record);
+}
+std::string encode(const TaskExitRecord& record) {
+  return encoded(record);
+}
+std::string encode(const StepKilledRecord& record) {
   return encoded(record);
 }
 std::string encode(const ProcedureRecord& record) {

@@ -75,6 +75,18 @@ struct ProcessEndRecord {
   Seconds elapsed_s = 0;
 };
 
+// How the task ended that the rank was: one of the two, as Slurm tells it. After its ProcessEndRecord.
+struct TaskExitRecord {
+  std::int64_t rank = kNoRank;
+  std::optional<std::uint64_t> exit_code{};
+  std::optional<std::uint64_t> signal{};
+};
+
+// Why Slurm ended the step before its tasks ended by themselves.
+struct StepKilledRecord {
+  std::string by{};  // "scancel", "the job's time limit" ...: words for people
+};
+
 // The name of a rank's procedure, before the first event of it.
 struct ProcedureRecord {
   std::int64_t rank = kNoRank;
@@ -190,14 +202,16 @@ struct UnknownRecord {
   std::int64_t rank = kNoRank;
 };
 
-using ControlRecord = std::variant<UnknownRecord, ProcessRecord, StatsRecord, ProcessEndRecord, ProcedureRecord,
-                                   ProcedureCandidateRecord, ProcedureListRecord, ProcedureSamplesRecord,
-                                   ProcedureRemarkRecord, NoteRecord, CostRecord, RelayRecord>;
+using ControlRecord = std::variant<UnknownRecord, ProcessRecord, StatsRecord, ProcessEndRecord, TaskExitRecord,
+                                   StepKilledRecord, ProcedureRecord, ProcedureCandidateRecord, ProcedureListRecord,
+                                   ProcedureSamplesRecord, ProcedureRemarkRecord, NoteRecord, CostRecord, RelayRecord>;
 
 // One JSON object. Bytes that are no UTF-8 become U+FFFD. Not for UnknownRecord.
 std::string encode(const ProcessRecord& record);
 std::string encode(const StatsRecord& record);
 std::string encode(const ProcessEndRecord& record);
+std::string encode(const TaskExitRecord& record);
+std::string encode(const StepKilledRecord& record);
 std::string encode(const ProcedureRecord& record);
 std::string encode(const ProcedureCandidateRecord& record);
 std::string encode(const ProcedureListRecord& record);

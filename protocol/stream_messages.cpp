@@ -8,7 +8,9 @@ namespace lbf::protocol {
 using nlohmann::json;
 
 std::string encode(const StreamEnd& end) {
-  return text_of({{"last_sequence", end.last_sequence}, {"lost_batches", end.lost_batches}, {"reason", end.reason}});
+  json out{{"last_sequence", end.last_sequence}, {"lost_batches", end.lost_batches}, {"reason", end.reason}};
+  if (!end.why.empty()) out["why"] = end.why;
+  return text_of(out);
 }
 
 Result<StreamEnd> decode_stream_end(std::string_view text) {
@@ -25,6 +27,7 @@ Result<StreamEnd> decode_stream_end(std::string_view text) {
   fields.whole("last_sequence", out.last_sequence);
   fields.whole("lost_batches", out.lost_batches);
   fields.text("reason", out.reason);
+  fields.text("why", out.why);
   return out;
 }
 

@@ -19,6 +19,7 @@ struct StreamEnd {
   std::uint64_t last_sequence = 0;
   std::uint64_t lost_batches = 0;
   std::string reason;  // "step_end", "relay_terminated", "relay_killed"
+  std::string why{};   // batches were lost, for people; empty: not said
 };
 std::string encode(const StreamEnd& end);
 // Errors (kInvalidInput) name the key.

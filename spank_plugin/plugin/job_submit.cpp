@@ -1,39 +1,16 @@
 // See job_submit.h.
 #include "spank_plugin/plugin/job_submit.h"
 
-#include <memory>
+#include <algorithm>
 #include <span>
-#include <type_traits>
 
 #include "base/number.h"
-
-extern "C" {
-#include <slurm/slurm.h>
-}
+#include "spank_plugin/plugin/slurm_load_job.h"
 
 namespace lbf::plugin {
-namespace {
-
-// `load`: slurm_load_job, which takes a step's id in Slurm 26.05 and a job's number before. Chosen by what slurm.h
-// declares.
-template <class Load>
-int load_job(Load load, job_info_msg_t** answer, std::uint32_t job) {
-  constexpr std::uint16_t kFlags = SHOW_ALL | SHOW_LOCAL;
-  if constexpr (std::is_invocable_v<Load, job_info_msg_t**, std::uint32_t, std::uint16_t>) {
-    return load(answer, job, kFlags);
-  } else {
-    slurm_step_id_t id{};
-    id.job_id = job;
-    id.step_id = NO_VAL;
-    id.step_het_comp = NO_VAL;
-    return load(answer, id, kFlags);
-  }
-}
-
-}  // namespace
-
 std::string JobSubmit::text() const {
-  return std::to_string(job) + ":" + std::to_string(submit_s);
+  const std::string text = std::to_string(job) + ":" + std::to_string(submit_s);
+  return partition.empty() ? text : text + ":" + partition;
 }
 
 std::uint32_t whole_job(const Environment& variable, std::uint32_t job) {
@@ -54,19 +31,23 @@ std::optional<JobSubmit> known_submit(const Environment& variable, std::uint32_t
   const auto text = variable(kSubmitVariable);
   const std::size_t colon = text ? text->find(':') : std::string::npos;
   if (colon == std::string::npos || parse_number<std::uint32_t>(text->substr(0, colon)) != job) return std::nullopt;
-  const auto submit_s = parse_number<std::uint64_t>(text->substr(colon + 1));
+  const std::size_t second = std::min(text->find(':', colon + 1), text->size());
+  const auto submit_s = parse_number<std::uint64_t>(text->substr(colon + 1, second - colon - 1));
   if (!submit_s) return std::nullopt;
-  return JobSubmit{job, *submit_s};
+  return JobSubmit{job, *submit_s, text->substr(std::min(second + 1, text->size()))};
 }
 
 JobSubmit ask_submit(std::uint32_t job) {
-  JobSubmit submit{job, 0};
-  job_info_msg_t* answer = nullptr;
-  if (load_job(&slurm_load_job, &answer, job) != SLURM_SUCCESS || answer == nullptr) return submit;
-  const std::unique_ptr<job_info_msg_t, decltype(&slurm_free_job_info_msg)> owned(answer, &slurm_free_job_info_msg);
+  JobSubmit submit{job, 0, {}};
+  const JobAnswer answer = load_job(job);
+  if (!answer) return submit;
   // Of an array or a heterogeneous job there may be others, too.
   for (const auto& one : std::span(answer->job_array, answer->record_count)) {
-    if (one.job_id == job && one.submit_time > 0) submit.submit_s = static_cast<std::uint64_t>(one.submit_time);
+    if (one.job_id != job) continue;
+    if (one.submit_time > 0) submit.submit_s = static_cast<std::uint64_t>(one.submit_time);
+    // Of a pending job it is the list that was asked for.
+    const std::string partition = one.partition == nullptr ? "" : one.partition;
+    if (partition.find(',') == std::string::npos) submit.partition = partition;
   }
   return submit;
 }

@@ -1,5 +1,6 @@
-// When the job was submitted, by slurmctld: tells two jobs of one number apart (docs/plugin.md, "A job number that
-// comes again"). One request by each srun, unless the batch step has asked before; its nodes hear it from srun.
+// When the job was submitted and in which partition it runs, by slurmctld: the time tells two jobs of one number apart
+// (docs/plugin.md, "A job number that comes again"), srun knows a list of partitions only as it was asked for. One
+// request by each srun, unless the batch step has asked before; its nodes hear it from srun.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,13 @@
 
 namespace lbf::plugin {
 
-// "JOB:SECONDS" (docs/formats/environment.md). Slurm's prefix: `srun --export=NONE` passes nothing else on.
+// "JOB:SECONDS:PARTITION" (docs/formats/environment.md). Slurm's prefix: `srun --export=NONE` passes nothing else on.
 inline constexpr const char* kSubmitVariable = "SLURM_LBF_SUBMIT";
 
 struct JobSubmit {
   std::uint32_t job = 0;       // of a heterogeneous job the first component's number
   std::uint64_t submit_s = 0;  // since the epoch; 0: not known
+  std::string partition;       // in which JOB runs; empty: not known
 
   std::string text() const;  // for kSubmitVariable
 };

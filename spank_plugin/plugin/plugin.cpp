@@ -62,8 +62,8 @@ int slurm_spank_user_init(spank_t spank, int, char*[]) {
   return guarded("user_init", [&] { lbf::plugin::stepd::user_init(SpankHandle(spank)); });
 }
 
-int slurm_spank_task_exit(spank_t, int, char*[]) {
-  return guarded("task_exit", [] { lbf::plugin::stepd::task_exit(); });
+int slurm_spank_task_exit(spank_t spank, int, char*[]) {
+  return guarded("task_exit", [&] { lbf::plugin::stepd::task_exit(SpankHandle(spank)); });
 }
 
 int slurm_spank_exit(spank_t, int, char*[]) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "protocol/task_ends.h"
 #include "spank_plugin/plugin/config.h"
 #include "spank_plugin/plugin/job_submit.h"
 #include "spank_plugin/plugin/relay_process.h"
@@ -21,9 +22,11 @@ struct PluginState {
   UserRequest options;  // as given on the command line, or forwarded by Slurm
   std::optional<StepConfig> step;
 
-  // srun
+  // srun, slurmstepd
   std::uint32_t job_id = 0;
   std::uint32_t step_id = 0;
+
+  // srun
   bool step_known = false;
   std::optional<JobSubmit> submit;  // of the step's job; the components of a heterogeneous job share it
 
@@ -31,6 +34,8 @@ struct PluginState {
   std::optional<RelayProcess> relay;
   std::string node;
   std::uint32_t tasks_left = 0;
+  bool is_first_node = false;
+  protocol::TaskEnds task_ends;
 };
 
 PluginState& state();
@@ -56,7 +61,7 @@ void init_post_opt();
 
 namespace stepd {
 void user_init(SpankHandle spank);
-void task_exit();
+void task_exit(SpankHandle spank);
 void exit();
 }  // namespace stepd
 

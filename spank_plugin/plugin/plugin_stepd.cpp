@@ -17,6 +17,7 @@
 #include "cost/procedure_limit.h"
 #include "spank_plugin/plugin/plugin.h"
 #include "spank_plugin/plugin/step_description.h"
+#include "spank_plugin/plugin/step_killer.h"
 
 extern "C" {
 #include <slurm/slurm.h>
@@ -201,7 +202,18 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   state().relay = std::move(*relay);
   state().node = description->node;
   state().tasks_left = *local_tasks;
+  state().job_id = *job;
+  state().step_id = *step_id;
+  state().is_first_node = spank.item<std::uint32_t>(S_JOB_NODEID).value_or(0) == 0;
   return {};
+}
+
+// One node asks for all. Slurm ends the tasks of all nodes, and a rank that ends by itself is no reason to ask.
+void find_killer(PluginState& plugin) {
+  const auto& ends = plugin.task_ends.status_of_pid;
+  const bool may_be =
+      std::any_of(ends.begin(), ends.end(), [](const auto& end) { return may_be_killed_by_slurm(end.second); });
+  if (plugin.is_first_node && may_be) plugin.task_ends.killed_by = ask_killer(plugin.job_id, plugin.step_id);
 }
 
 // The tasks are gone: lets the relay deliver, and tells the user what became of it.
@@ -210,17 +222,19 @@ void finish() {
   if (!plugin.relay || !plugin.admin) return;
   RelayProcess relay = std::move(*plugin.relay);
   plugin.relay.reset();
-  relay.signal_end();
+  find_killer(plugin);
+  relay.signal_end(protocol::encode(plugin.task_ends));
   const std::string& node = plugin.node;
-  switch (relay.wait(plugin.admin->relay_wait_s)) {
+  const RelayOutcome outcome = relay.wait(plugin.admin->relay_wait_s);
+  const std::string why = ": " + (*relay.why() != '\0' ? std::string(relay.why()) : "lbfd was not reached");
+  switch (outcome) {
     case RelayOutcome::kDelivered:
       break;
     case RelayOutcome::kSpooled:
-      say(node + ": lbfd at " + plugin.admin->lbfd + " was not reached or has no room; the events wait in " +
-          plugin.admin->spool_dir + " and are delivered later");
+      say(node + why + "; the events wait in " + plugin.admin->spool_dir + " and are delivered later");
       break;
     case RelayOutcome::kLost:
-      say(node + ": events were lost (lbfd not reached or refusing, spool full); the prediction is partial");
+      say(node + ": events were lost" + why + "; the prediction is partial");
       break;
     case RelayOutcome::kStillBusy:
       say(node + ": the relay is not finished yet; the prediction comes later");
@@ -285,9 +299,12 @@ void user_init(SpankHandle spank) {
   if (!started) say(started.error().message + kNoPrediction);
 }
 
-void task_exit() {
+void task_exit(SpankHandle spank) {
   PluginState& plugin = state();
   if (!plugin.relay || plugin.tasks_left == 0) return;
+  const auto pid = spank.item<pid_t>(S_TASK_PID);
+  const auto status = spank.item<int>(S_TASK_EXIT_STATUS);
+  if (pid && status && *status != 0) plugin.task_ends.status_of_pid[*pid] = *status;
   // The last one: slurmstepd has not yet killed what is left of the step, and srun still waits.
   if (--plugin.tasks_left == 0) finish();
 }

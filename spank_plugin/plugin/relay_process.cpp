@@ -11,12 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+
+#include "protocol/task_ends.h"
 
 namespace lbf::plugin {
 namespace {
@@ -203,11 +206,21 @@ Result<RelayProcess> RelayProcess::start(const std::string& program, const std::
   return RelayProcess(std::move(ours));
 }
 
-void RelayProcess::signal_end() noexcept {
+void RelayProcess::signal_end(std::string lines) noexcept {
   if (!socket_) return;
+  // Not more than the socket is sure to take at once: a part would hide the byte behind it.
+  constexpr std::size_t kMostBytes = 32 << 10;
+  if (lines.size() > kMostBytes) lines.clear();
   // A byte, not a close: a child that some thread of slurmstepd has just forked may hold the socket, too.
-  const char end = 'e';
-  [[maybe_unused]] const ssize_t put = ::send(socket_.get(), &end, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  lines += protocol::kStepEnds;
+  [[maybe_unused]] const ssize_t put = ::send(socket_.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// It comes from a process of the user's, and goes to his terminal.
+void RelayProcess::take_why(std::string_view text) noexcept {
+  std::size_t bytes = 0;
+  for (const char c : text) why_[bytes++] = c < 0x20 || c > 0x7e ? '?' : c;
+  why_[bytes] = '\0';
 }
 
 RelayOutcome RelayProcess::wait(Seconds timeout_s) noexcept {
@@ -218,13 +231,14 @@ RelayOutcome RelayProcess::wait(Seconds timeout_s) noexcept {
     const int ready = ::poll(&wait, 1, left_ms > 0 ? static_cast<int>(left_ms) : 0);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return RelayOutcome::kStillBusy;
-    char byte = 0;
-    const ssize_t got = ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT);
+    std::array<char, kMostAnswerBytes> answer;
+    const ssize_t got = ::recv(socket_.get(), answer.data(), answer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     socket_.reset();
     if (got <= 0) return RelayOutcome::kDied;
-    if (byte == 'D') return RelayOutcome::kDelivered;
-    return byte == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
+    take_why({answer.data() + 1, static_cast<std::size_t>(got) - 1});
+    if (answer[0] == 'D') return RelayOutcome::kDelivered;
+    return answer[0] == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
   }
   return RelayOutcome::kDied;
 }

@@ -8,7 +8,9 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -37,18 +39,23 @@ class RelayProcess {
  public:
   // Starts PROGRAM with ARGUMENTS (argv[1...]) and, behind them, "--end-fd 3 --status-fd 3": a socket whose
   // end of file, or the byte 'e', tells the relay that the step has ended, and on which it answers with one
-  // byte. Errors: kIo (no descriptors, fork, exec; the message says which).
+  // byte and some words. Errors: kIo (no descriptors, fork, exec; the message says which).
   static Result<RelayProcess> start(const std::string& program, const std::vector<std::string>& arguments,
                                     const UserIdentity& user);
 
-  // The step has ended. May be called more than once.
-  void signal_end() noexcept;
+  // The step has ended, as LINES say (protocol/task_ends.h). May be called more than once.
+  void signal_end(std::string lines = {}) noexcept;
   // Waits for the relay's answer, TIMEOUT_S at most. REQUIRES: signal_end() before.
   RelayOutcome wait(Seconds timeout_s) noexcept;
+  // Why not everything was delivered, as the relay says: printable ASCII; empty: it says nothing. REQUIRES: wait().
+  const char* why() const { return why_.data(); }
 
  private:
+  static constexpr std::size_t kMostAnswerBytes = 512;
   explicit RelayProcess(ScopedFd socket) : socket_(std::move(socket)) {}
+  void take_why(std::string_view text) noexcept;
   ScopedFd socket_;
+  std::array<char, kMostAnswerBytes> why_{};
 };
 
 }  // namespace lbf::plugin

@@ -247,7 +247,9 @@ protocol::StepDescription describe_job(const SpankHandle& spank, std::uint32_t j
   out.cluster = text_of("SLURM_CLUSTER_NAME");
   out.user = text_of("SLURM_JOB_USER");
   out.account = text_of("SLURM_JOB_ACCOUNT");
-  out.partition = text_of("SLURM_JOB_PARTITION");
+  // srun's variable is the list that was asked for.
+  const auto asked = known_submit(environment, job);
+  out.partition = asked && !asked->partition.empty() ? asked->partition : text_of("SLURM_JOB_PARTITION");
   out.job_name = text_of("SLURM_JOB_NAME");
   out.submit_host = text_of("SLURM_SUBMIT_HOST");
   return out;

@@ -126,6 +126,10 @@ void CapturedProcess::take(std::int32_t node_index, Pass& pass) {
   pass.add_control(record);
 }
 
+bool CapturedProcess::was_killed() const {
+  return taken_ && name_of_end(state_) == protocol::kKilled;
+}
+
 Bytes CapturedProcess::held_bytes() const {
   Bytes bytes = 0;
   for (const CapturedRing& ring : rings_) bytes += ring.records.bytes();

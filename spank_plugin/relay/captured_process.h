@@ -57,6 +57,8 @@ class CapturedProcess {
   bool alive() const { return alive_; }
   bool taken() const { return taken_; }
   bool ended() const { return ended_; }
+  // It called neither MPI_Finalize nor MPI_Abort. REQUIRES: ended().
+  bool was_killed() const;
   // Its capture is off. One thread writes it for all.
   bool is_off() const;
   // Of records that wait for their turn.

@@ -73,13 +73,18 @@ bool Collector::take(CapturedProcess& process, Pass& pass) {
   const CapturedRing& first = process.rings().front();
   const RingStatus& status = first.status;
   std::string why;
-  if (options_.tasks > 0 && status.world_size != options_.tasks) {
+  if (options_.tasks > 1 && status.world_size == 1) {
+    why =
+        "it is alone in its MPI_COMM_WORLD, rank 0 of 1, as its MPI library got nothing from Slurm: start the step "
+        "with "
+        "srun --mpi=pmix (srun --mpi=list names what there is)";
+  } else if (options_.tasks > 0 && status.world_size != options_.tasks) {
     why = "its MPI_COMM_WORLD has " + std::to_string(status.world_size) + " processes, the step " +
           std::to_string(options_.tasks) + " tasks";
   } else if (status.rank < 0 || status.rank >= status.world_size) {
     why = "its rank " + std::to_string(status.rank) + " is outside its world";
   } else if (!ranks_taken_.insert(status.rank).second) {
-    why = "another process has its rank " + std::to_string(status.rank);
+    why = "another process has its rank " + std::to_string(status.rank) + ", so it is a second MPI program of the task";
   }
   if (!why.empty()) {
     leave_out(process.pid(), first.reader.identity().executable, why, pass);
@@ -101,6 +106,7 @@ void Collector::look_at(CapturedProcess& process, StepState step, Pass& pass) {
   process.observe_cost(options_.primitives, pass, costs_[process.rank()]);
   if (list_) write_procedure_list(process, pass);
   process.drain_rings(step, known_rings_, pass);
+  if (process.ended() && process.was_killed()) unfinished_.emplace_back(process.pid(), process.rank());
 }
 
 PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder& out, PassRoom room) {

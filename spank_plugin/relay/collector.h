@@ -70,6 +70,8 @@ class Collector {
 
   std::size_t processes_taken() const { return ranks_taken_.size(); }
   std::size_t processes_left_out() const { return left_out_; }
+  // Processes that ended without MPI_Finalize and without MPI_Abort, with their pids.
+  const std::vector<std::pair<std::int32_t, Rank>>& unfinished() const { return unfinished_; }
   // Some process has several rings.
   bool has_threads() const;
   // Of records that wait for their turn.
@@ -101,6 +103,7 @@ class Collector {
   std::size_t left_out_ = 0;
   std::size_t notes_ = 0;
   std::map<Rank, RankCost> costs_;
+  std::vector<std::pair<std::int32_t, Rank>> unfinished_;
 
   std::shared_ptr<const protocol::ProcedureList> list_;
   std::uint64_t list_written_ = 0;  // generation that the stream has

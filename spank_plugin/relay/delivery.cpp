@@ -32,7 +32,11 @@ std::uint64_t sequence_of(std::string_view batch) {
 }
 
 Error unexpected(const HttpResponse& response) {
-  if (response.status >= 400) return error_of_response(response);
+  if (response.status >= 400) {
+    Error error = error_of_response(response);
+    error.message = "lbfd refused: " + error.message;
+    return error;
+  }
   return {ErrorCode::kInternal, "lbfd answered " + std::to_string(response.status) + " without next_sequence"};
 }
 
@@ -68,7 +72,8 @@ void Delivery::end(std::string reason) {
 
 std::string Delivery::end_body() const {
   return protocol::encode(protocol::StreamEnd{(refused_ ? durable_below_ : next_sequence_) - 1, totals_.lost_batches,
-                                              end_reason_.value_or("relay_terminated")});
+                                              end_reason_.value_or("relay_terminated"),
+                                              totals_.lost_batches > 0 ? trouble() : std::string()});
 }
 
 std::uint64_t Delivery::oldest_unacknowledged() const {
@@ -78,13 +83,18 @@ std::uint64_t Delivery::oldest_unacknowledged() const {
 
 void Delivery::failed(const Error& error, std::uint64_t now_ns) {
   up_ = false;
-  trouble_ = error.message;
+  if (!refused_) lbfd_trouble_ = error.message;
   backoff_ns_ = backoff_ns_ == 0 ? kFirstBackoffNs : std::min(backoff_ns_ * 2, kMaxBackoffNs);
   retry_ns_ = now_ns + backoff_ns_;
 }
 
+std::string Delivery::trouble() const {
+  if (lbfd_trouble_.empty() || spool_trouble_.empty()) return lbfd_trouble_ + spool_trouble_;
+  return lbfd_trouble_ + "; " + spool_trouble_;
+}
+
 void Delivery::refuse(const Error& error) {
-  trouble_ = error.message;
+  lbfd_trouble_ = error.message;
   refused_ = true;
   up_ = false;
   retry_ns_ = 0;
@@ -162,7 +172,7 @@ void Delivery::post_end(std::uint64_t now_ns) {
   }
   const Error error = unexpected(*response);
   if (is_passing(response->status)) return failed(error, now_ns);
-  trouble_ = error.message;
+  if (!refused_) lbfd_trouble_ = error.message;
   outcome_ = Outcome::kLost;
 }
 
@@ -186,14 +196,24 @@ bool Delivery::take_from_spool() {
   return false;
 }
 
-Result<void> Delivery::append_to_spool(std::string_view bytes) {
-  if (options_.spool_dir.empty()) return Error{ErrorCode::kLimit, "no spool directory is configured"};
-  if (!spool_) {
-    auto created = SpoolFile::create(options_.spool_dir, options_.stream, options_.spool_limit_bytes);
-    if (!created) return created.error();
+bool Delivery::open_spool() {
+  if (spool_) return true;
+  Result<SpoolFile> created = options_.spool_dir.empty()
+                                  ? Error{ErrorCode::kLimit, "no spool directory is configured"}
+                                  : SpoolFile::create(options_.spool_dir, options_.stream, options_.spool_limit_bytes);
+  if (created) {
     spool_ = std::move(*created);
+  } else {
+    spool_trouble_ = created.error().message;
   }
-  return spool_->append(SpoolRecordKind::kBatch, bytes);
+  return spool_.has_value();
+}
+
+bool Delivery::append_to_spool(std::string_view bytes) {
+  if (!open_spool()) return false;
+  const auto appended = spool_->append(SpoolRecordKind::kBatch, bytes);
+  if (!appended) spool_trouble_ = appended.error().message;
+  return appended.ok();
 }
 
 // First, so that the file is in order. Without room it stays in memory, also when there is room later: it may have
@@ -215,11 +235,7 @@ void Delivery::spill_oldest() {
   queued_bytes_ -= std::min(queued_bytes_, batch->raw_bytes());
   if (totals_.lost_batches > 0 && batch->events() > 0) return lose_batch();  // after a hole it cannot be matched
   const std::string bytes = batch->finish(options_.stream.stream, next_sequence_);
-  auto spooled = append_to_spool(bytes);
-  if (!spooled) {
-    trouble_ = spooled.error().message;
-    return lose_batch();
-  }
+  if (!append_to_spool(bytes)) return lose_batch();
   numbered_ = true;
   ++next_sequence_;
   ++totals_.spooled_batches;
@@ -271,6 +287,8 @@ bool Delivery::advance(std::uint64_t now_ns) {
 void Delivery::give_up() {
   if (outcome_ != Outcome::kUnderWay) return;
   const std::uint64_t lost_before = totals_.lost_batches;
+  if (up_ || lbfd_trouble_.empty())
+    lbfd_trouble_ = "lbfd did not take everything before the step's end had waited enough";
   spill_in_flight();
   const bool ends_in_a_hole = in_flight_ && !in_flight_is_spooled_;  // the only copy
   if (ends_in_a_hole) {
@@ -278,13 +296,12 @@ void Delivery::give_up() {
     totals_.lost_batches += queue_.size();
     queue_.clear();
     queued_bytes_ = 0;
-    refuse({ErrorCode::kLimit, trouble_});
+    refuse({ErrorCode::kLimit, lbfd_trouble_});
   }
   while (!queue_.empty()) spill_oldest();
   if (!spool_ && !options_.spool_dir.empty() && (ends_in_a_hole || totals_.lost_batches == lost_before)) {
     // Nothing waits but the end itself, without which lbfd would wait for the stream until its time-out.
-    auto created = SpoolFile::create(options_.spool_dir, options_.stream, options_.spool_limit_bytes);
-    if (created) spool_ = std::move(*created);
+    (void)open_spool();
   }
   const bool end_spooled = spool_ && spool_->append(SpoolRecordKind::kEnd, end_body()).ok();
   outcome_ = end_spooled && totals_.lost_batches == 0 ? Outcome::kSpooled : Outcome::kLost;

@@ -81,8 +81,8 @@ class Delivery {
   std::size_t queued_bytes() const { return queued_bytes_; }
   // The newest that lbfd sent; null: none yet.
   const std::shared_ptr<const protocol::ProcedureList>& procedure_list() const { return procedure_list_; }
-  // Why lbfd was not reached or refused, for people; empty: no trouble.
-  const std::string& trouble() const { return trouble_; }
+  // Why lbfd was not reached or refused, and why the spool took no more, for people; empty: no trouble.
+  std::string trouble() const;
 
  private:
   void connect(std::uint64_t now_ns);
@@ -91,7 +91,8 @@ class Delivery {
   bool take_from_spool();
   bool spill_in_flight();
   void spill_oldest();
-  Result<void> append_to_spool(std::string_view bytes);
+  bool open_spool();
+  bool append_to_spool(std::string_view bytes);
   void lose_batch() { ++totals_.lost_batches; }
   void failed(const Error& error, std::uint64_t now_ns);
   void refuse(const Error& error);
@@ -121,7 +122,8 @@ class Delivery {
   std::optional<std::string> end_reason_;
   Outcome outcome_ = Outcome::kUnderWay;
   DeliveryTotals totals_;
-  std::string trouble_;
+  std::string lbfd_trouble_;
+  std::string spool_trouble_;
   std::shared_ptr<const protocol::ProcedureList> procedure_list_;
 };
 

@@ -70,9 +70,12 @@ char status_byte(Outcome outcome) {
   }
 }
 
-void tell_status(int fd, char byte) {
+// In one piece: whoever waits reads once.
+void tell_status(int fd, char byte, const std::string& why = {}) {
   if (fd < 0) return;
-  [[maybe_unused]] const ssize_t put = ::write(fd, &byte, 1);
+  constexpr std::size_t kMostWhyBytes = 400;
+  const std::string answer = byte + lbf::on_one_line(why.substr(0, kMostWhyBytes));
+  [[maybe_unused]] const ssize_t put = ::write(fd, answer.data(), answer.size());
 }
 
 int run(int argc, char** argv) {
@@ -102,7 +105,8 @@ int run(int argc, char** argv) {
   app.add_option("--network-limit-kBps", network_limit_kBps, "kilobytes per second to lbfd at most; 0: no limit")
       ->check(CLI::Range(0.0, 1e9));
   app.add_option("--end-fd", options.end_fd, "the step has ended when it reads end of file or a byte");
-  app.add_option("--status-fd", status_fd, "gets one byte at the end: D delivered, S spooled, L lost");
+  app.add_option("--status-fd", status_fd,
+                 "gets one byte at the end, D delivered, S spooled, L lost, and behind S and L why");
   app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
       ->check(CLI::Range(0.0, 3600.0));
   auto* flush = app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
@@ -161,24 +165,23 @@ int run(int argc, char** argv) {
   for (const int signal : {SIGPIPE, SIGHUP, SIGINT, SIGXFSZ}) sigaction(signal, &action, nullptr);
 
   Outcome outcome = Outcome::kLost;
+  std::string why;
   auto step = read_file(step_file);
   auto request = lbf::relay::make_request_function(options.server);
   if (!step) {
-    complain(step.error().message);
+    why = step.error().message;
   } else if (!request) {
-    complain(request.error().message);
+    why = request.error().message;
   } else {
     options.step_description = std::move(*step);
     auto result = lbf::relay::run_relay(options, *request, g_stop);
-    if (!result) {
-      complain(result.error().message);
-    } else {
-      outcome = result->outcome;
-      if (outcome != Outcome::kDelivered) complain(result->trouble);
-    }
+    if (result) outcome = result->outcome;
+    why = result ? result->trouble : result.error().message;
   }
+  if (outcome == Outcome::kDelivered) why.clear();
+  if (!why.empty()) complain(why);
   lbf::relay::remove_ring_dir(options.ring_dir);
-  tell_status(status_fd, status_byte(outcome));
+  tell_status(status_fd, status_byte(outcome), why);
   return outcome == Outcome::kLost ? 1 : 0;
 }
 

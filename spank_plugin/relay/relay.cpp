@@ -30,6 +30,7 @@
 #include "protocol/step_description.h"
 #include "protocol/stream_messages.h"
 #include "spank_plugin/relay/common_look.h"
+#include "spank_plugin/relay/end_signal.h"
 #include "spank_plugin/relay/primitive_probe.h"
 #include "spank_plugin/relay/run_description.h"
 #include "spank_plugin/relay/run_finder.h"
@@ -60,17 +61,6 @@ Nanoseconds realtime_ns() {
 
 std::uint64_t ns_of(Seconds seconds) {
   return static_cast<std::uint64_t>(std::max(seconds, 0.0) * 1e9);
-}
-
-// Sleeps until TIMEOUT_NS have passed, the step ends, or WATCH_FD (-1: none) is readable. True: it has ended.
-bool wait_for_end(int end_fd, int watch_fd, std::uint64_t timeout_ns) {
-  pollfd wait[2] = {{end_fd, POLLIN, 0}, {watch_fd, POLLIN, 0}};  // poll() leaves out what is negative
-  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
-                         static_cast<long>(timeout_ns % 1'000'000'000)};
-  if (::ppoll(wait, 2, &timeout, nullptr) <= 0 || wait[0].revents == 0) return false;
-  char byte = 0;
-  const ssize_t got = ::read(end_fd, &byte, 1);
-  return got >= 0 || (errno != EINTR && errno != EAGAIN);
 }
 
 }  // namespace
@@ -161,6 +151,7 @@ class Relay {
         description_(std::move(description)),
         directory_(std::move(directory)),
         finder_(directory_),
+        end_signal_(options.end_fd),
         shared_cpu_s_(options.cpu_before_s) {}
   Result<std::unique_ptr<StreamRun>> make_stream(std::string description, std::string run);
   double pass(ClockReading now);
@@ -179,6 +170,7 @@ class Relay {
   protocol::RelayStreams description_;
   std::shared_ptr<RingDirectory> directory_;
   RunFinder finder_;
+  EndSignal end_signal_;
   TickRate rate_{read_clocks()};
   PrimitiveCosts primitives_ = measure_primitives();
   Seconds shared_cpu_s_ = 0;        // of the relay's processor time: that has gone to streams
@@ -235,7 +227,7 @@ void Relay::start_runs(std::uint64_t now_ns) {
 // On a thread of its own: lbfd may be away, and the next program may be running already.
 void Relay::end_run(Run& run) {
   const std::uint64_t until_ns = deadline_ns();
-  run.stream->drain_rest(read_clocks(), rate_, until_ns);
+  run.stream->drain_rest(read_clocks(), rate_, until_ns, {});
   sigset_t all;
   sigset_t old;
   sigfillset(&all);
@@ -317,7 +309,7 @@ void Relay::run(const std::atomic<bool>& stop) {
   while (!ended_ && !stop.load(std::memory_order_relaxed)) {
     // A ring that appears wakes a relay that has nothing to do; otherwise the passes have their own rhythm.
     const bool asleep = sleep_ms > kMaxSleepMs;
-    ended_ = wait_for_end(options_.end_fd, asleep ? directory_->watch_fd() : -1, sleep_until_wake_ns(sleep_ms));
+    ended_ = end_signal_.wait(asleep ? directory_->watch_fd() : -1, sleep_until_wake_ns(sleep_ms));
     const ClockReading now = read_clocks();
     rate_.observe(now);
     if (!rate_.ready()) {
@@ -346,9 +338,9 @@ RelayResult Relay::finish() {
   const std::string reason = ended_ ? "step_end" : "relay_terminated";
   const std::uint64_t until_ns = monotonic_ns() + ns_of(ended_ ? options_.deliver_timeout_s : kStopTimeoutS);
   share_cpu();
-  if (own_) own_->drain_rest(read_clocks(), rate_, until_ns);
+  if (own_) own_->drain_rest(read_clocks(), rate_, until_ns, end_signal_.task_ends());
   for (Run& run : runs_) {
-    if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_, until_ns);
+    if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_, until_ns, end_signal_.task_ends());
   }
   RelayResult result{Outcome::kDelivered, {}};
   const auto add = [&result](RelayResult one) {

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -195,13 +196,31 @@ void StreamRun::write_cost(std::uint64_t now_ns) {
                        now_ns);
 }
 
-void StreamRun::drain_rest(ClockReading now, const TickRate& rate, std::uint64_t deadline_ns) {
+// Of ranks that ended without MPI_Finalize. Where the program is the task itself, Slurm's word of the task is the
+// rank's.
+void StreamRun::write_task_ends(const protocol::TaskEnds& ends, std::uint64_t now_ns) {
+  if (!ends.killed_by.empty())
+    builder_.add_control(protocol::encode(protocol::StepKilledRecord{ends.killed_by}), now_ns);
+  for (const auto& [pid, rank] : collector_.unfinished()) {
+    const auto found = ends.status_of_pid.find(pid);
+    if (found == ends.status_of_pid.end()) continue;
+    const int status = found->second;
+    protocol::TaskExitRecord record{rank, {}, {}};
+    if (WIFEXITED(status)) record.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) record.signal = WTERMSIG(status);
+    builder_.add_control(protocol::encode(record), now_ns);
+  }
+}
+
+void StreamRun::drain_rest(ClockReading now, const TickRate& rate, std::uint64_t deadline_ns,
+                           const protocol::TaskEnds& ends) {
   {
     const CpuSpan span(&pass_cpu_s_);
     collector_.finish(now, rate, builder_, {room_bytes(), [=, this] { return wait_for_room(deadline_ns); }});
   }
   const DeliveryTotals totals = sender_.totals();
   const std::uint64_t now_ns = monotonic_ns();
+  write_task_ends(ends, now_ns);
   calls_written_ = 0;  // the last one in any case
   write_cost(now_ns);
   protocol::RelayRecord record;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cost/held_up.h"
+#include "protocol/task_ends.h"
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/collector.h"
 #include "spank_plugin/relay/cost_control.h"
@@ -44,12 +45,14 @@ class StreamRun {
   // What is left in the rings; then the stream's end, until DEADLINE (CLOCK_MONOTONIC). REQUIRES: no other
   // call any more but own_cpu_s(); the two may be on different threads. What is drained waits until the sender has
   // room; after the deadline it is dropped and counted.
-  void drain_rest(ClockReading now, const TickRate& rate, std::uint64_t deadline_ns);
+  // ENDS: of the step's tasks.
+  void drain_rest(ClockReading now, const TickRate& rate, std::uint64_t deadline_ns, const protocol::TaskEnds& ends);
   RelayResult finish(const std::string& reason, std::uint64_t deadline_ns);
 
  private:
   void regulate(ClockReading now, const TickRate& rate);
   void write_cost(std::uint64_t now_ns);
+  void write_task_ends(const protocol::TaskEnds& ends, std::uint64_t now_ns);
   Bytes room_bytes() const;
   bool wait_for_room(std::uint64_t deadline_ns);
   Nanoseconds grid_ns(std::uint64_t monotonic_ns) const {

@@ -46,13 +46,13 @@ class StepsThatSlurmEnds(ClusterCase):
         either = {128 + signal.SIGTERM, 128 + signal.SIGKILL, peer_is_gone}
         self.assertIn(captured.status, either | {bare} if open_mpi_major() > 4 else {bare})
 
-    def assert_is_kept(self, process, job, before):
+    def assert_is_kept(self, process, job, before, killer="scancel or Ctrl-C"):
         """The step has ended by force: what was known is there, marked as a part, and nothing is left on the nodes."""
         captured = self.finish(process)
         self.assertTrue([line for line in captured.lbf_lines() if "(partial)" in line], captured)
         self.assert_no_relays_or_rings_left(RELAY_END_S)
         step = self.step(job, state="partial")
-        self.assertIn("killed before MPI_Finalize: rank 0, 1, 2, 3", step["why_partial"])
+        self.assertIn(f"killed by {killer} before MPI_Finalize: rank 0", step["why_partial"])
         self.assertGreaterEqual(step["events"], before["events"])
         self.assertEqual(0, step["lost_events"])
         self.assert_predicts(step)
@@ -107,7 +107,7 @@ class Endings(StepsThatSlurmEnds):
         self.scancel(job)
         self.assert_no_relays_or_rings_left(RELAY_END_S)
         step = self.step(job, state="partial")
-        self.assertIn("killed before MPI_Finalize: rank 0, 1, 2, 3", step["why_partial"])
+        self.assertIn("killed by scancel or Ctrl-C before MPI_Finalize: rank 0", step["why_partial"])
         self.assertGreaterEqual(step["events"], before["events"])
         self.assert_predicts(step)
 
@@ -155,15 +155,41 @@ class Endings(StepsThatSlurmEnds):
         self.assertIn("Terminating StepId", captured.err)
         self.assert_status_as_bare(captured, self.srun(*command).status)
         step = self.step(job, state="partial")
-        self.assertIn("killed before MPI_Finalize: rank 0, 1, 2, 3", step["why_partial"])
+        self.assertRegex(step["why_partial"], r"killed by signal 9 \(SIGKILL\) before MPI_Finalize: rank|"
+                         "another task failed")
         self.assert_predicts(step)
+
+    def test_a_rank_that_exits_without_mpi_finalize(self):
+        """It is not killed: its exit status is said. Nor is a program complete that is none of MPI's, or is not there."""
+        captured, job = self.predict(*LAYOUT, self.program("steps"), "100", "1000", "exit7")
+        self.assertEqual(7, captured.status, captured)
+        self.assertRegex(self.step(job, state="partial")["why_partial"],
+                         r"ended without MPI_Finalize \(exit 7\): rank 0, 1, 2, 3")
+        for command in ("hostname", "no-such-program"):
+            _, job = self.predict(*LAYOUT, command)
+            self.assertIn("no MPI program was seen", self.step(job, state="partial")["why_partial"])
+
+    def test_scancel_of_the_step_and_its_own_time_limit(self):
+        """The job goes on."""
+        for end, killer in ((lambda job: self.scancel(f"{job}.0"), "scancel, Ctrl-C or srun"), (None, "its time limit")):
+            name = f"lbf-{uuid.uuid4().hex[:12]}"
+            options = [] if end else ["--time=1"]
+            process = self.start("salloc", *LAYOUT, f"--job-name={name}", "srun", MPI, "--lbf-predict", *options,
+                                 self.program("steps"), *LONG)
+            job = self.job_of(name)
+            self.running_step(job, enough_events=100)
+            if end:
+                end(job)
+            self.wait_for(lambda: process.poll() is not None, TIME_LIMIT_S, "Slurm does not end the step")
+            self.finish(process)
+            self.assertIn(f"killed by {killer}", self.step(job, state="partial")["why_partial"])
 
     def test_a_signal_that_ends_the_program(self):
         command = (self.program("steps"), *LONG)
         process, job = self.start_step(*command)
         before = self.running_step(job, enough_events=500)
         self.scancel("--signal=USR2", job)  # MPICH has a use for SIGUSR1
-        captured = self.assert_is_kept(process, job, before)
+        captured = self.assert_is_kept(process, job, before, f"signal {int(signal.SIGUSR2)}")
         self.assertEqual(self.status_without_lbf(lambda bare: self.scancel("--signal=USR2", bare), *command), captured.status)
 
     def test_the_time_limit(self):
@@ -173,7 +199,7 @@ class Endings(StepsThatSlurmEnds):
         update = self.run_command("scontrol", "update", f"JobId={job}", "EndTime=now+2", user=None)
         self.assertEqual(0, update.status, update)
         self.wait_for(lambda: process.poll() is not None, TIME_LIMIT_S, "Slurm does not end the job")
-        captured = self.assert_is_kept(process, job, before)
+        captured = self.assert_is_kept(process, job, before, "its job's time limit")
         self.assertIn("DUE TO TIME LIMIT", captured.err)
 
 

@@ -120,15 +120,15 @@ class Failures(ClusterCase):
         self.lbfd("stop")
         captured, job = self.predict(*LAYOUT, "--nodelist=node1,node2", *self.steps_program(steps=2000))
         self.assert_same_program(bare, captured)
-        self.assertTrue([line for line in captured.lbf_lines() if "events were lost" in line],
-                        f"the user is told that events are lost: {captured}")
+        self.assertTrue([line for line in captured.lbf_lines() if "events were lost: cannot reach lbfd at " in line],
+                        f"the user is told that events are lost, and why: {captured}")
         self.lbfd("start")
         for node in nodes:
             flushed = cluster("exec", self.name, node, os.path.join(cluster_case.BIN, "lbf-relay"), "--flush-spool", spool, check=False)
             self.assertEqual((0, ""), (flushed.returncode, flushed.stderr))
         why = self.step(job, state="partial")["why_partial"]
         for node in nodes:
-            self.assertRegex(why, rf"node {node} lost [1-9]\d* batches \(its spool was full\)")
+            self.assertRegex(why, rf"node {node} lost [1-9]\d* batches: cannot reach lbfd at .*; spool ")
 
     # -- options
     def test_wrong_values_of_every_option(self):

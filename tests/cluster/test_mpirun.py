@@ -141,7 +141,7 @@ class Mpirun(Launched):
         job, _ = self.batch(f"{MPIRUN} {self.program('steps')} 50 0 kill; exit 0\n", "--lbf-predict", *LAYOUT)
         step, = self.runs(job, 1)
         self.assertEqual("partial", step["state"])
-        self.assertIn("killed before MPI_Finalize", step["why_partial"])
+        self.assertIn("ended without MPI_Finalize", step["why_partial"])
         self.assert_no_relays_or_rings_left()
 
     def test_a_script_without_mpi_leaves_nothing(self):

@@ -207,8 +207,11 @@ std::string_view whole_characters(std::string_view text, std::size_t bytes) {
 
 Result<protocol::StreamEnd> stream_end_of(std::string_view body) {
   constexpr std::size_t kMostReasonBytes = 200;
+  constexpr std::size_t kMostWhyBytes = 400;
   auto end = protocol::decode_stream_end(body);
-  if (end) end->reason.resize(whole_characters(end->reason, kMostReasonBytes).size());
+  if (!end) return end;
+  end->reason.resize(whole_characters(end->reason, kMostReasonBytes).size());
+  end->why.resize(whole_characters(end->why, kMostWhyBytes).size());
   return end;
 }
 
@@ -374,8 +377,8 @@ ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Request
   return made ? json_response(*made) : error_response(made.error());
 }
 
-ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, std::string_view body, const StepKey& key,
-                                std::span<const std::string_view> path) {
+ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, std::string_view body,
+                                const StepKey& key, std::span<const std::string_view> path) {
   const auto number = parse_decimal(path[1], protocol::kMaxStepNodes - 1, "stream");
   if (!number) return error_response(number.error());
   const auto stream = static_cast<std::uint32_t>(*number);
@@ -402,8 +405,7 @@ ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, s
     const auto sequence = parse_decimal(path[3], std::numeric_limits<std::int64_t>::max(), "sequence number");
     if (!sequence) return error_response(sequence.error());
     if (*sequence == 0) return error_response(invalid_input("sequence numbers begin with 1"));
-    return answer(steps_.append(caller, key, stream, *sequence,
-                                std::as_bytes(std::span(body.data(), body.size()))),
+    return answer(steps_.append(caller, key, stream, *sequence, std::as_bytes(std::span(body.data(), body.size()))),
                   "batches before this one are missing: send next_sequence", "the stream has ended");
   }
   if (head.method == "POST" && path.size() == 3 && path[2] == "end") {

@@ -225,6 +225,10 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
 
   void respond(ApiResponse response) {
     sessions_->connections.set_state(*this, ConnectionState::kForReader);
+    if (response.source == nullptr) {
+      sessions_->refusals.add(head_.method, head_.target, user_.empty() ? peer_ : user_, response.status,
+                              response.body);
+    }
     // What was refused before its body was read.
     if (received_bytes_ < head_.body_bytes) unread_end_ = true;
     keep_alive_ = keep_alive_ && !unread_end_ && !sessions_->stopping;

@@ -12,6 +12,7 @@
 #include "predictor/daemon/http/body_memory.h"
 #include "predictor/daemon/http/connections.h"
 #include "predictor/daemon/http/http_server.h"
+#include "predictor/daemon/http/refusal_log.h"
 #include "predictor/daemon/http/request_queue.h"
 
 namespace lbf::daemon {
@@ -27,6 +28,7 @@ struct HttpSessions {
   Connections connections;
   BodyMemory bodies;
   RequestQueue queue;
+  RefusalLog refusals;
   ShareCount requests;  // of each user: authenticated, not yet answered
   bool stopping = false;
   std::function<void()> on_idle;  // once, when the last connection is gone while stopping

@@ -33,10 +33,12 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 }
 
 json json_of(const StoredEnd& end) {
-  return {{"last_sequence", end.last_sequence},
-          {"lost_batches", end.lost_batches},
-          {"reason", end.reason},
-          {"realtime_ns", end.realtime_ns}};
+  json out{{"last_sequence", end.last_sequence},
+           {"lost_batches", end.lost_batches},
+           {"reason", end.reason},
+           {"realtime_ns", end.realtime_ns}};
+  if (!end.why.empty()) out["why"] = end.why;
+  return out;
 }
 
 Result<StoredEnd> parse_end(const std::string& text, const std::string& path) {
@@ -46,8 +48,10 @@ Result<StoredEnd> parse_end(const std::string& text, const std::string& path) {
       !end["reason"].is_string()) {
     return invalid_input(path + " is damaged: remove the step's directory");
   }
+  const auto why = end.find("why");
   return StoredEnd{{end["last_sequence"].get<std::uint64_t>(), end["lost_batches"].get<std::uint64_t>(),
-                    end["reason"].get<std::string>()},
+                    end["reason"].get<std::string>(),
+                    why != end.end() && why->is_string() ? why->get<std::string>() : std::string()},
                    end.value("realtime_ns", std::int64_t{0})};
 }
 

@@ -39,6 +39,8 @@ inline constexpr std::string_view kReasonStreamTimeout = "stream_timeout";
 inline constexpr std::string_view kReasonTraceLimit = "trace_limit";
 // Likewise: what the step's batches are checked against takes as much memory as one step may have.
 inline constexpr std::string_view kReasonMemoryLimit = "memory_limit";
+// `lbf-relay --abandon` says so of a relay that was killed.
+inline constexpr std::string_view kReasonRelayKilled = "relay_killed";
 // Of a stream that ended so, what comes later is acknowledged and not kept.
 constexpr bool is_limit(std::string_view reason) {
   return reason == kReasonTraceLimit || reason == kReasonMemoryLimit;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <utility>
 
 #include "event/mpi_function_table.h"
@@ -40,6 +42,23 @@ ProgramProfile::Watched watched_of(const std::vector<StreamCost>& costs) {
   }
   if (!all_said) out.watched_s = 0;
   return out;
+}
+
+// "9 (SIGKILL)"
+std::string signal_text(std::uint64_t signal) {
+  static constexpr std::array<std::pair<std::uint64_t, std::string_view>, 11> kNames{{{SIGHUP, "SIGHUP"},
+                                                                                      {SIGINT, "SIGINT"},
+                                                                                      {SIGQUIT, "SIGQUIT"},
+                                                                                      {SIGILL, "SIGILL"},
+                                                                                      {SIGABRT, "SIGABRT"},
+                                                                                      {SIGBUS, "SIGBUS"},
+                                                                                      {SIGFPE, "SIGFPE"},
+                                                                                      {SIGKILL, "SIGKILL"},
+                                                                                      {SIGSEGV, "SIGSEGV"},
+                                                                                      {SIGPIPE, "SIGPIPE"},
+                                                                                      {SIGTERM, "SIGTERM"}}};
+  const auto found = std::ranges::find(kNames, signal, [](const auto& name) { return name.first; });
+  return found == kNames.end() ? std::to_string(signal) : fmt::format("{} ({})", signal, found->second);
 }
 
 bool starts_or_ends(MpiRole role) {
@@ -113,22 +132,36 @@ bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Ev
   return !is_closed;
 }
 
+// Each node's relay takes a rank once, of a world as large as the step.
+void StepTotals::report_identity(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record) {
+  const RankTotals& totals = known_of(rank);
+  const std::int64_t world_size = record.world_size.value_or(ranks_);
+  if (world_size == 1 && ranks_ > 1)
+    return remarks_.add_reason(
+        "each process is alone in its MPI_COMM_WORLD, rank 0 of 1: the MPI library got nothing from Slurm; start the "
+        "step with srun --mpi=pmix (srun --mpi=list names what there is)");
+  if (world_size != ranks_)
+    remarks_.add_reason(fmt::format("MPI_COMM_WORLD has {} ranks, the step {} tasks", world_size, ranks_));
+  if (!totals.process_seen) return;
+  if (totals.has_events && totals.stream != stream) {
+    remarks_.add_reason(
+        fmt::format("two processes call themselves rank {}, one on node {} and one on node {}: several MPI programs in "
+                    "one step (mpirun inside srun?)",
+                    rank, totals.stream, stream));
+  } else if (totals.pid != record.pid) {
+    remarks_.add_reason(fmt::format(
+        "two processes on node {} call themselves rank {}: two runs have this step's number", stream, rank));
+  }
+}
+
 void StepTotals::take(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record) {
   RankTotals& totals = of(rank);
   any_rank_seen_ = true;
-  if (totals.process_seen && (totals.pid != record.pid || (totals.has_events && totals.stream != stream))) {
-    remarks_.add_reason(
-        fmt::format("two processes call themselves rank {}: several MPI programs in one step (srun without "
-                    "--mpi=pmix?)",
-                    rank));
-  }
+  report_identity(stream, rank, record);
   if (!std::exchange(totals.process_seen, true)) ++processes_seen_;
   totals.pid = record.pid;
   profile_.take_process(rank, record);
   totals.init_s = record.init_s;
-  if (record.world_size.value_or(ranks_) != ranks_) {
-    remarks_.add_reason(fmt::format("MPI_COMM_WORLD has {} ranks, the step {} tasks", *record.world_size, ranks_));
-  }
   if (record.thread_level >= 3) {
     remarks_.add_note("MPI_THREAD_MULTIPLE: calls of a rank's threads are replayed as one sequence");
   }
@@ -158,6 +191,16 @@ void StepTotals::take(std::uint32_t, Rank rank, const protocol::StatsRecord& rec
 void StepTotals::take(std::uint32_t, Rank rank, const protocol::ProcessEndRecord& record) {
   of(rank).how = record.how;
   of(rank).elapsed_s = std::max(of(rank).elapsed_s, record.elapsed_s);
+}
+
+void StepTotals::take(std::uint32_t, Rank rank, const protocol::TaskExitRecord& record) {
+  of(rank).exit_code = record.exit_code;
+  of(rank).signal = record.signal;
+}
+
+void StepTotals::take(std::uint32_t, Rank, const protocol::StepKilledRecord& record) {
+  constexpr std::size_t kMostBytes = 80;
+  killed_by_ = record.by.substr(0, kMostBytes);
 }
 
 void StepTotals::take(std::uint32_t stream, Rank, const protocol::NoteRecord& record) {
@@ -210,14 +253,30 @@ std::vector<StreamCost> StepTotals::costs() const {
 
 // --- the end
 
+// How a rank ended that called neither MPI_Finalize nor MPI_Abort.
+std::string StepTotals::end_of(const RankTotals& totals) const {
+  const bool by_slurm = !totals.signal || *totals.signal == SIGTERM || *totals.signal == SIGKILL;
+  if (!killed_by_.empty() && !totals.exit_code && by_slurm) return "killed by " + killed_by_ + " before MPI_Finalize";
+  if (totals.signal) return "killed by signal " + signal_text(*totals.signal) + " before MPI_Finalize";
+  if (totals.exit_code) return fmt::format("ended without MPI_Finalize (exit {})", *totals.exit_code);
+  return "ended without MPI_Finalize";
+}
+
+void StepTotals::report_unfinished() {
+  std::map<std::string, std::vector<Rank>> ranks_of_end;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    const RankTotals& totals = known_of(rank);
+    if (totals.how == protocol::kKilled) ranks_of_end[end_of(totals)].push_back(rank);
+  }
+  for (const auto& [end, ranks] : ranks_of_end) remarks_.add_reason(end + ": rank " + listed(ranks));
+}
+
 void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
-  std::vector<Rank> killed;
   std::vector<Rank> aborted;
   std::vector<Rank> unfinished;
   std::vector<Rank> never_seen;
   for (Rank rank = 0; rank < ranks_; ++rank) {
     const RankTotals& totals = known_of(rank);
-    if (totals.how == protocol::kKilled) killed.push_back(rank);
     if (totals.how == protocol::kAborted) aborted.push_back(rank);
     if (!totals.process_seen && !totals.has_events) {
       never_seen.push_back(rank);
@@ -226,7 +285,7 @@ void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
     }
   }
   if (any_rank_seen_) {
-    if (!killed.empty()) remarks_.add_reason("killed before MPI_Finalize: rank " + listed(killed));
+    report_unfinished();
     if (!aborted.empty()) remarks_.add_reason("called MPI_Abort: rank " + listed(aborted));
     if (!never_seen.empty()) remarks_.add_reason("never seen: rank " + listed(never_seen));
     if (!unfinished.empty()) remarks_.add_reason("the end was not seen of rank " + listed(unfinished));
@@ -238,7 +297,7 @@ void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
                                     [](const auto& stream) { return stream.second.processes_left_out > 0; });
   const bool lost =
       std::any_of(streams.begin(), streams.end(), [](const StreamState& state) { return state.end->lost_batches > 0; });
-  if (!left_out && !lost) remarks_.add_note("no process of the step called MPI_Init");
+  if (!left_out && !lost) remarks_.add_reason("no MPI program was seen (no process called MPI_Init)");
 }
 
 void StepTotals::report_stream(const std::string& node, const StreamState& state) {
@@ -253,8 +312,11 @@ void StepTotals::report_stream(const std::string& node, const StreamState& state
         fmt::format("the step's communicators need more memory than lbfd has for it (step_memory_mb): later events of "
                     "node {} were not kept",
                     node));
+  } else if (state.end->reason == kReasonRelayKilled) {
+    remarks_.add_reason(fmt::format("the relay of node {} was killed: what it had not sent is lost", node));
   } else if (lost > 0) {
-    remarks_.add_reason(fmt::format("node {} lost {} batches (its spool was full)", node, lost));
+    const std::string& why = state.end->why;
+    remarks_.add_reason(fmt::format("node {} lost {} batches{}", node, lost, why.empty() ? why : ": " + why));
   }
   if (totals.processes_left_out > 0) {
     remarks_.add_reason(fmt::format("{} {} of node {} left out (a note says why)", totals.processes_left_out,

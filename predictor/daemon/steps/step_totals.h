@@ -42,6 +42,8 @@ class StepTotals {
   void take(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record);
   void take(std::uint32_t stream, Rank rank, const protocol::StatsRecord& record);
   void take(std::uint32_t stream, Rank rank, const protocol::ProcessEndRecord& record);
+  void take(std::uint32_t stream, Rank rank, const protocol::TaskExitRecord& record);
+  void take(std::uint32_t stream, Rank, const protocol::StepKilledRecord& record);
   void take(std::uint32_t stream, Rank, const protocol::NoteRecord& record);
   void take(std::uint32_t stream, Rank, const protocol::CostRecord& record);
   void take(std::uint32_t stream, Rank, const protocol::RelayRecord& record);
@@ -71,6 +73,8 @@ class StepTotals {
     std::uint32_t stream = 0;  // if it has events
     std::int64_t pid = 0;
     std::string how;  // process_end
+    std::optional<std::uint64_t> exit_code;
+    std::optional<std::uint64_t> signal;
     Seconds elapsed_s = 0;
     Seconds init_s = 0;
     Seconds unread_gap_s = 0;
@@ -110,6 +114,9 @@ class StepTotals {
     }
   }
   void report_ranks(const std::vector<StreamState>& streams);
+  void report_identity(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record);
+  void report_unfinished();
+  std::string end_of(const RankTotals& totals) const;
   void report_stream(const std::string& node, const StreamState& state);
   void describe_calls(db::StepRecord& record) const;
   void note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const;
@@ -127,6 +134,7 @@ class StepTotals {
   std::map<std::uint16_t, CallTotal> unmodelled_events_;  // by function
   std::uint64_t spawned_processes_ = 0;
   IoTotal io_;
+  std::string killed_by_;       // of the step; empty: not said
   Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job
   ProgramProfile profile_;
 };

@@ -6,6 +6,7 @@
  *   USLEEP  pause per iteration, microseconds
  *   MODE    ok: exit status 0 · exit3: rank 0 ends with status 3 · abort: rank 1 calls MPI_Abort(7) half-way
  *           kill: rank 1 gets SIGKILL half-way · segv: rank 1 gets SIGSEGV half-way
+ *           exit7: every rank calls exit(7) instead of MPI_Finalize
  *           catch: SIGTERM and SIGUSR2 are caught; 20 iterations after all ranks have agreed that one of them was, the
  * program ends as ever. A second Allreduce beside the first one; each rank prints "caught RANK SIGNAL", 0 for none
  */
@@ -84,6 +85,7 @@ int main(int argc, char** argv) {
          rank, allreduce, rank, barrier, rank, sum);
   if (catches) printf("caught %d %d\n", rank, (int)caught);
   fflush(stdout);  // also where MPI_Finalize does not return
+  if (strcmp(mode, "exit7") == 0) exit(7);
   MPI_Finalize();
   return rank == 0 && strcmp(mode, "exit3") == 0 ? 3 : 0;
 }

@@ -182,9 +182,38 @@ TEST_F(HttpFlow, AKilledRankMakesThePredictionPartial) {
   send_all(program, 7);
   const json step = wait_until_final(7);
   EXPECT_EQ(step["state"], "partial");
-  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("killed before MPI_Finalize: rank 2"));
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("ended without MPI_Finalize: rank 2"));
   ASSERT_FALSE(step["predictions"].empty());
   EXPECT_TRUE(step["predictions"][0]["partial"].get<bool>());
+}
+
+// A rank that called exit(7) was "killed", as was one that its job's time limit ended.
+TEST_F(HttpFlow, HowARankEndedIsSaid) {
+  start();
+  std::uint32_t job = 20;
+  const auto why_after = [&](std::vector<json> records) {
+    RingProgram program;
+    program.ranks_of_node = {{0, 1, 2, 3}};
+    program.killed_rank = 2;
+    program.more_records = std::move(records);
+    send_all(program, ++job);
+    return wait_until_final(job)["why_partial"].get<std::string>();
+  };
+  const json exit_7{{"type", "task_exit"}, {"rank", 2}, {"exit_code", 7}};
+  const json terminated{{"type", "task_exit"}, {"rank", 2}, {"signal", 15}};
+  const json crashed{{"type", "task_exit"}, {"rank", 2}, {"signal", 11}};
+  const json limit{{"type", "step_killed"}, {"by", "its job's time limit"}};
+  EXPECT_THAT(why_after({exit_7}), HasSubstr("ended without MPI_Finalize (exit 7): rank 2"));
+  EXPECT_THAT(why_after({terminated}), HasSubstr("killed by signal 15 (SIGTERM) before MPI_Finalize: rank 2"));
+  EXPECT_THAT(why_after({limit}), HasSubstr("killed by its job's time limit before MPI_Finalize: rank 2"));
+  EXPECT_THAT(why_after({terminated, limit}), HasSubstr("killed by its job's time limit before MPI_Finalize: rank 2"));
+  EXPECT_THAT(why_after({crashed, limit}), HasSubstr("killed by signal 11 (SIGSEGV) before MPI_Finalize: rank 2"));
+  EXPECT_THAT(why_after({exit_7, limit}), HasSubstr("ended without MPI_Finalize (exit 7): rank 2"));
+  // Of ranks that came to their end it says nothing.
+  RingProgram whole;
+  whole.more_records = {limit};
+  send_all(whole, 7);
+  EXPECT_EQ(wait_until_final(7)["state"], "complete");
 }
 
 TEST_F(HttpFlow, LostBatchesMakeThePredictionPartial) {
@@ -194,10 +223,14 @@ TEST_F(HttpFlow, LostBatchesMakeThePredictionPartial) {
   const auto batches = program.batches_of(0);
   put(program, 7, 0);
   post(7, 0, 1, batches[0]);
-  json_request("POST", stream(7, 0) + "/end", R"({"last_sequence":4,"lost_batches":3,"reason":"spool_full"})");
+  json_request("POST", stream(7, 0) + "/end",
+               R"({"last_sequence":4,"lost_batches":3,"reason":"step_end","why":"lbfd refused: too much"})");
   const json step = wait_until_final(7);
   EXPECT_EQ(step["state"], "partial");
-  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("n0 lost 3 batches"));
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("n0 lost 3 batches: lbfd refused: too much"));
+  put(program, 8, 0);
+  json_request("POST", stream(8, 0) + "/end", R"({"last_sequence":0,"lost_batches":1,"reason":"relay_killed"})");
+  EXPECT_THAT(wait_until_final(8)["why_partial"].get<std::string>(), HasSubstr("the relay of node n0 was killed"));
 }
 
 // Cut in the middle of a character the reason could not be stored: the answer was 500.
@@ -227,17 +260,18 @@ TEST_F(HttpFlow, AStepThatLostEverythingDoesNotSayThatNothingRan) {
   EXPECT_THAT(step["notes"].dump(), testing::Not(HasSubstr("MPI_Init")));
 }
 
-TEST_F(HttpFlow, AStepWithoutMpiIsCompleteAndSaysSo) {
+// `srun --lbf-predict hostname`, or a program that is not found.
+TEST_F(HttpFlow, AStepWithoutMpiIsNotComplete) {
   start();
   RingProgram program;
   program.ranks_of_node = {{0, 1}};
   put(program, 7, 0);
   end(7, 0, 0);
   const json step = wait_until_final(7);
-  EXPECT_EQ(step["state"], "complete");
+  EXPECT_EQ(step["state"], "partial");
   EXPECT_TRUE(step["predictions"].empty());
   EXPECT_TRUE(step["measured_s"].is_null());
-  EXPECT_THAT(step["notes"].dump(), HasSubstr("MPI_Init"));
+  EXPECT_EQ(step["why_partial"], "no MPI program was seen (no process called MPI_Init)");
 }
 
 // mpirun inside a job: its daemon is the step's one task, the program's processes are not Slurm's.
@@ -271,7 +305,28 @@ TEST_F(HttpFlow, TwoProgramsThatAreBothRankZeroAreNoticed) {
   end(7, 1, 1);
   const json step = wait_until_final(7);
   EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("rank 0 of 1"));
   EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("--mpi=pmix"));
+  EXPECT_THAT(step["why_partial"].get<std::string>(), testing::Not(HasSubstr("call themselves")));
+}
+
+// mpirun -n 2 in each of two tasks.
+TEST_F(HttpFlow, TwoWorldsOfTheStepsSizeAreNoticed) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0}, {1}};
+  put(program, 7, 0);
+  put(program, 7, 1);
+  RingProgram world;
+  world.ranks_of_node = {{0, 1}};
+  world.batches = 1;
+  post(7, 0, 1, world.batches_of(0)[0]);
+  world.ranks_of_node = {{}, {0, 1}};
+  post(7, 1, 1, world.batches_of(1)[0]);
+  end(7, 0, 1);
+  end(7, 1, 1);
+  EXPECT_THAT(wait_until_final(7)["why_partial"].get<std::string>(),
+              HasSubstr("two processes call themselves rank 0, one on node 0 and one on node 1"));
 }
 
 TEST_F(HttpFlow, UnknownNetworksAreNoted) {

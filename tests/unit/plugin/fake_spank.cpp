@@ -152,11 +152,29 @@ int slurm_load_job(job_info_msg_t** answer, std::uint32_t job, std::uint16_t) {
   (*answer)->job_array[0].submit_time = 1;
   (*answer)->job_array[1].job_id = job;
   (*answer)->job_array[1].submit_time = host.submit_times[job];
+  (*answer)->job_array[1].partition = host.partitions[job].data();
+  (*answer)->job_array[1].job_state = host.job_states.try_emplace(job, JOB_RUNNING).first->second;
   return SLURM_SUCCESS;
 }
 
 void slurm_free_job_info_msg(job_info_msg_t* answer) {
   delete[] answer->job_array;
+  delete answer;
+}
+
+int slurm_get_job_steps(time_t, std::uint32_t, std::uint32_t step, job_step_info_response_msg_t** answer,
+                        std::uint16_t) {
+  FakeHost& host = FakeHost::get();
+  *answer = new job_step_info_response_msg_t{};
+  (*answer)->job_steps = new job_step_info_t[1]{};
+  (*answer)->job_step_count = 1;
+  (*answer)->job_steps[0].step_id.step_id = step;
+  (*answer)->job_steps[0].state = host.step_states.try_emplace(step, JOB_RUNNING).first->second;
+  return SLURM_SUCCESS;
+}
+
+void slurm_free_job_step_info_response_msg(job_step_info_response_msg_t* answer) {
+  delete[] answer->job_steps;
   delete answer;
 }
 

@@ -25,7 +25,10 @@ struct FakeHost {
   std::vector<std::string> logged;                  // slurm_info, slurm_error
   std::map<std::string, spank_option> options;      // by name; the strings are not kept
   std::map<std::uint32_t, long long> submit_times;  // what slurmctld knows of jobs
-  std::map<std::uint32_t, int> asked;               // how often it was asked for each
+  std::map<std::uint32_t, std::string> partitions;
+  std::map<std::uint32_t, std::uint32_t> job_states;
+  std::map<std::uint32_t, std::uint32_t> step_states;  // by step
+  std::map<std::uint32_t, int> asked;                  // how often it was asked for each
   bool register_fails = false;
   bool setenv_fails = false;
   bool getenv_throws = false;  // something that a hook does not expect

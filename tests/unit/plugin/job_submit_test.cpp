@@ -78,6 +78,35 @@ TEST_F(JobSubmitTest, TheNodesKnowWhenTheJobWasSubmitted) {
   EXPECT_TRUE(host().asked.empty());
 }
 
+// srun -p p-a,p-b: SLURM_JOB_PARTITION is the list, and lbf-report -r p-a did not find the step.
+TEST_F(JobSubmitTest, AStepIsOfThePartitionInWhichItsJobRuns) {
+  const auto partition_of_step = [this](const char* submit) {
+    host().environment["SLURM_JOB_PARTITION"] = "p-a,p-b";
+    host().environment["SLURM_LBF_SUBMIT"] = submit;
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    const auto json = nlohmann::json::parse(contents(rings() + "/step.json"));
+    EXPECT_EQ(json.value("submit", 0), std::string(submit).starts_with("42") ? 1700000000 : 0);
+    wait_for("pid.txt");
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+    return json.value("partition", "");
+  };
+  EXPECT_EQ(partition_of_step("42:1700000000:p-b"), "p-b");
+  EXPECT_EQ(partition_of_step("42:1700000000"), "p-a,p-b") << "an older srun";
+  EXPECT_EQ(partition_of_step("41:1700000000:p-b"), "p-a,p-b") << "another job's";
+
+  host().submit_times[42] = 1700000000;
+  for (const auto& [known, text] : {std::pair("p-b", "42:1700000000:p-b"), std::pair("p-a,p-b", "42:1700000000")}) {
+    host().partitions[42] = known;
+    start(S_CTX_LOCAL, {"default=on"});
+    EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+    EXPECT_EQ(call_hook("local_user_init"), ESPANK_SUCCESS);
+    EXPECT_STREQ(::getenv("SLURM_LBF_SUBMIT"), text);
+    ::unsetenv("SLURM_LBF_SUBMIT");
+  }
+}
+
 TEST_F(JobSubmitTest, TheBatchStepAsksForItsSruns) {
   const auto start_script = [this] {
     start(S_CTX_REMOTE);

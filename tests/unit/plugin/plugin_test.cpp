@@ -375,7 +375,11 @@ TEST_F(PluginTest, AStaticProgramIsNamed) {
 
 TEST_F(PluginTest, WhatBecameOfTheEventsIsSaid) {
   const std::pair<const char*, const char*> cases[] = {
-      {"S", "the events wait in /s"}, {"L", "events were lost"}, {"", "the relay was killed"}};
+      {"S", "node2: lbfd was not reached; the events wait in /s and are delivered later"},
+      {"Slbfd refused: busy", "node2: lbfd refused: busy; the events wait in /s"},
+      {"L", "node2: events were lost: lbfd was not reached; the prediction is partial"},
+      {"Llbfd refused:\\033[2J x", "node2: events were lost: lbfd refused:?[2J x; the prediction is partial"},
+      {"", "the relay was killed"}};
   for (const auto& [answer, text] : cases) {
     write_relay(answer);
     host().said.clear();
@@ -386,6 +390,58 @@ TEST_F(PluginTest, WhatBecameOfTheEventsIsSaid) {
     EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);  // the tasks never started: exit ends the relay as well
     EXPECT_THAT(host().said, ElementsAre(HasSubstr(text)));
   }
+}
+
+// What the relay is told at the end of a step whose two tasks ended with STATUS.
+class TaskEndsTest : public PluginTest {
+ protected:
+  std::string told_after(int status) {
+    std::ofstream(relay_)
+        << "#!/bin/sh\necho $$ >\"$2/pid.txt\"\ndd bs=4096 count=1 <&3 >\"$2/end.txt\" 2>/dev/null\nprintf D >&3\n";
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    wait_for("pid.txt");
+    host().items[S_TASK_EXIT_STATUS] = status;
+    for (const int pid : {501, 502}) {
+      host().items[S_TASK_PID] = pid;
+      EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+    }
+    std::string told = contents(rings() + "/end.txt");
+    std::filesystem::remove_all(rings());
+    return told;
+  }
+};
+
+TEST_F(TaskEndsTest, SlurmIsAskedWhereItMayHaveEndedTheTasks) {
+  host().submit_times[42] = 1;
+  host().items[S_JOB_NODEID] = 0;
+  EXPECT_EQ(told_after(7 << 8), "task 501 1792\ntask 502 1792\ne");
+  EXPECT_EQ(told_after(SIGSEGV), "task 501 11\ntask 502 11\ne");
+  EXPECT_TRUE(host().asked.empty()) << "the program ended by itself";
+  EXPECT_EQ(told_after(SIGKILL), "task 501 9\ntask 502 9\ne") << "kill -9: job and step go on";
+  host().step_states[3] = JOB_TIMEOUT;
+  EXPECT_EQ(told_after(SIGTERM), "task 501 15\ntask 502 15\nkilled its time limit\ne");
+  host().job_states[42] = JOB_TIMEOUT | JOB_COMPLETING;
+  EXPECT_EQ(told_after(SIGTERM), "task 501 15\ntask 502 15\nkilled its job's time limit\ne");
+  host().job_states[42] = JOB_CANCELLED | JOB_COMPLETING;
+  EXPECT_EQ(told_after((128 + SIGTERM) << 8), "task 501 36608\ntask 502 36608\nkilled scancel or Ctrl-C\ne");
+  host().asked.clear();
+  host().items[S_JOB_NODEID] = 1;
+  EXPECT_EQ(told_after(SIGTERM), "task 501 15\ntask 502 15\ne");
+  EXPECT_TRUE(host().asked.empty()) << "the first node asks for all";
+}
+
+TEST_F(TaskEndsTest, OfTasksThatEndedWellNothingIsTold) {
+  write_relay("D");
+  start(S_CTX_REMOTE);
+  give_option("lbf-predict", nullptr, true);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  wait_for("pid.txt");
+  host().items[S_TASK_EXIT_STATUS] = 0;
+  host().items[S_TASK_PID] = 501;
+  for (int task = 0; task < 2; ++task) EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(contents(rings() + "/end.txt"), "e");
 }
 
 TEST_F(PluginTest, ARelayThatHangsHoldsTheStepForABoundedTimeOnly) {

@@ -44,6 +44,9 @@ TEST(ControlRecords, EachHasItsBytes) {
                R"("failed_polls":0,"lost_records":0,"rank":0,"type":"stats","unread_gap_s":0.0})");
   expect_bytes(ProcessEndRecord{0, std::string(kFinalized), 1.5},
                R"({"elapsed_s":1.5,"how":"finalized","rank":0,"type":"process_end"})");
+  expect_bytes(TaskExitRecord{1, 7, {}}, R"({"exit_code":7,"rank":1,"type":"task_exit"})");
+  expect_bytes(TaskExitRecord{1, {}, 9}, R"({"rank":1,"signal":9,"type":"task_exit"})");
+  expect_bytes(StepKilledRecord{"scancel"}, R"({"by":"scancel","type":"step_killed"})");
   expect_bytes(ProcedureRecord{3, 0, "servBusy1", 38.5},
                R"({"call_ns":38.5,"id":0,"name":"servBusy1","rank":3,"type":"procedure"})");
   expect_bytes(ProcedureRecord{3, 7, "a b", 0}, R"({"id":7,"name":"a b","rank":3,"type":"procedure"})");

@@ -14,6 +14,9 @@ TEST(StreamEnd, HasItsBytes) {
   const std::string bytes = R"({"last_sequence":7,"lost_batches":1,"reason":"relay_killed"})";
   EXPECT_EQ(encode(protocol::StreamEnd{7, 1, "relay_killed"}), bytes);
   EXPECT_EQ(encode(*decode_stream_end(bytes)), bytes);
+  const std::string with_why = R"({"last_sequence":7,"lost_batches":1,"reason":"step_end","why":"lbfd refused: x"})";
+  EXPECT_EQ(encode(protocol::StreamEnd{7, 1, "step_end", "lbfd refused: x"}), with_why);
+  EXPECT_EQ(encode(*decode_stream_end(with_why)), with_why);
 }
 
 TEST(StreamEnd, NeedsTheLastSequenceOnly) {

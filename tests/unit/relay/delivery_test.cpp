@@ -277,7 +277,9 @@ TEST_F(DeliveryTest, BehindABatchThatIsLostAtTheEndNothingIsDelivered) {
     if (*done) break;
   }
   EXPECT_EQ(numbers(), first(1));
-  EXPECT_EQ(lbfd_.ends[kTarget], (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}}));
+  EXPECT_EQ(lbfd_.ends[kTarget]["last_sequence"], 1);
+  EXPECT_EQ(lbfd_.ends[kTarget]["lost_batches"], 3);
+  EXPECT_THAT(lbfd_.ends[kTarget]["why"].get<std::string>(), testing::MatchesRegex("nobody listens; spool .* is full"));
 }
 
 TEST_F(DeliveryTest, NoSpoolDirectoryLosesTheRestAtTheEnd) {
@@ -291,7 +293,7 @@ TEST_F(DeliveryTest, NoSpoolDirectoryLosesTheRestAtTheEnd) {
   delivery.give_up();
   EXPECT_EQ(delivery.outcome(), Outcome::kLost);
   EXPECT_EQ(delivery.totals().lost_batches, 1U);
-  EXPECT_THAT(delivery.trouble(), testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(delivery.trouble(), testing::MatchesRegex("nobody listens; spool .*/absent: No such file or directory"));
 }
 
 TEST_F(DeliveryTest, ARefusedBatchEndsTheStreamWithoutAnEndlessLoop) {
@@ -302,8 +304,44 @@ TEST_F(DeliveryTest, ARefusedBatchEndsTheStreamWithoutAnEndlessLoop) {
   run(delivery, now_ns_ + 5 * kSecondNs);
   EXPECT_EQ(delivery.outcome(), Outcome::kLost);
   EXPECT_EQ(numbers(), first(1));
-  EXPECT_EQ(lbfd_.ends[kTarget], (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}}));
+  EXPECT_EQ(
+      lbfd_.ends[kTarget],
+      (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}, {"why", delivery.trouble()}}));
   EXPECT_LT(lbfd_.requests, 10);
+}
+
+// Of each of them the user read "lbfd was not reached" or "spool full".
+TEST_F(DeliveryTest, ARefusalIsSaidByItsOwnName) {
+  for (const auto& [status, message] :
+       {std::pair(401, "the credential has expired"), std::pair(403, "step c/1/0/0 belongs to user eve, not to bob"),
+        std::pair(400, "version 9 of the wire format is not known"), std::pair(429, "too many requests"),
+        std::pair(503, "lbfd is out of memory: try again later"), std::pair(507, "user bob has 9 steps under way"),
+        std::pair(507, "cannot write /t: No space left on device")}) {
+    DeliveryOptions without_spool = options();
+    without_spool.spool_dir.clear();
+    Delivery delivery(without_spool, [&](std::string_view, std::string_view, std::string_view, std::string_view) {
+      return Result<HttpResponse>(HttpResponse{status, nlohmann::json{{"error", message}}.dump()});
+    });
+    delivery.submit(batch(0));
+    delivery.end("step_end");
+    run(delivery, now_ns_ + kSecondNs);
+    delivery.give_up();
+    EXPECT_EQ(delivery.outcome(), Outcome::kLost);
+    EXPECT_THAT(delivery.trouble(), testing::StartsWith(std::string("lbfd refused: ") + message));
+  }
+}
+
+// The end's own refusal ("the stream is not registered") is no cause.
+TEST_F(DeliveryTest, TheFirstRefusalIsTheCause) {
+  Delivery delivery(options(), [](std::string_view method, std::string_view, std::string_view, std::string_view) {
+    return Result<HttpResponse>(method == "PUT" ? HttpResponse{403, R"({"error":"of eve"})"}
+                                                : HttpResponse{404, R"({"error":"not registered"})"});
+  });
+  delivery.submit(batch(0));
+  delivery.end("step_end");
+  run(delivery, now_ns_ + kSecondNs);
+  EXPECT_EQ(delivery.outcome(), Outcome::kLost);
+  EXPECT_EQ(delivery.trouble(), "lbfd refused: of eve");
 }
 
 TEST_F(DeliveryTest, ARemovedTraceStoreIsNoticed) {

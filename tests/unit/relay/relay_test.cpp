@@ -393,6 +393,35 @@ TEST_F(RelayCostTest, ANetworkLimitDelaysAndLosesNothing) {
   EXPECT_EQ(lbfd_.ends[kTarget]["lost_batches"], 0);
 }
 
+// The plugin knows how tasks ended, and which of them is the rank's process the relay does.
+TEST_F(RelayTest, HowATaskEndedReachesLbfd) {
+  HttpServer server(lbfd_);
+  use(server.port());
+  auto file = ring();
+  std::thread program([&] {
+    EXPECT_TRUE(file->append(RingFile::record(EventKind::kSend, 2000, 2050)));
+    // In pieces, as a socket may give it.
+    for (const std::string& piece :
+         {"task " + std::to_string(::getpid()), std::string(" 1792\ntask 1 9\nkil"), std::string("led scancel\ne")}) {
+      EXPECT_EQ(::write(end_write_.get(), piece.data(), piece.size()), static_cast<ssize_t>(piece.size()));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  auto result = run_relay(options_, request_, stop_);
+  program.join();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::kDelivered) << result->trouble;
+  std::vector<nlohmann::json> ends;
+  for (const nlohmann::json& record : lbfd_.decode(kTarget).controls) {
+    const std::string type = record["type"];
+    if (type == "process_end" || type == "step_killed" || type == "task_exit") ends.push_back(record);
+  }
+  ASSERT_EQ(ends.size(), 3U);
+  EXPECT_EQ(ends[0]["how"], "killed");
+  EXPECT_EQ(ends[1], (nlohmann::json{{"type", "step_killed"}, {"by", "scancel"}}));
+  EXPECT_EQ(ends[2], (nlohmann::json{{"type", "task_exit"}, {"rank", 0}, {"exit_code", 7}}));
+}
+
 TEST_F(RelayTest, LbfdComesUpInTheMiddle) {
   TakenPort port;
   use(port.number());
