@@ -42,6 +42,8 @@ struct TickClock {
   std::uint64_t tick_read = 0;           // the same for ticks_now
 };
 extern constinit TickClock tick_clock;
+// One request or member of a dear call takes no longer than such a part of off_cpu_tolerance.
+inline constexpr std::uint64_t kPartsInTolerance = 64;
 
 inline std::uint64_t ticks_now() noexcept {
 #if defined(__x86_64__)

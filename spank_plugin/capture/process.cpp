@@ -74,7 +74,7 @@ void release_thread(void* data) {
       break;
     }
     if (thread->reference_part < References::kCommonPart) process.reference_part_taken[thread->reference_part] = false;
-    process.ended.recorded_calls += thread->header->recorded.executions.load(std::memory_order_relaxed);
+    process.ended.recorded_calls += recorded_use(*thread);
     process.ended.counted_calls += thread->header->counted.executions.load(std::memory_order_relaxed);
     leave_completed(thread->completed);
   }
@@ -87,6 +87,7 @@ void release_thread(void* data) {
   thread->clock.close();
   thread->scratch.statuses.release();
   thread->scratch.snapshot.release();
+  thread->scratch.handles.release();
   thread->scratch.ranks.release();
   if (thread->procedures.intervals != nullptr) munmap(thread->procedures.intervals, sizeof(ProcedureIntervals));
   thread->header->ended.store(1, std::memory_order_release);
@@ -522,8 +523,11 @@ void process_ends_uncaptured(ring::ProcessState state) noexcept {
   if (!process.mode.off.load(std::memory_order_acquire)) return;
   if (state == ring::ProcessState::kFinalized) {
     const StartLock lock;
-    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+    const std::uint64_t cpu_ns = read_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
       t->header->finalize_enter_ticks.store(ticks_now(), std::memory_order_relaxed);
+      t->header->end_cpu_ns.store(cpu_ns, std::memory_order_relaxed);
+    }
   }
   process_set_state(state);
 }

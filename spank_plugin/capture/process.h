@@ -172,6 +172,14 @@ class SCOPED_CAPABILITY TableLock : public SharedLock {
   ~TableLock() RELEASE() = default;
 };
 
+// What THREAD used of the first grant. The relay grants calls by what they cost; until it has spoken a dear call uses
+// up as much as those that take as long together.
+inline std::uint64_t recorded_use(const Thread& thread) noexcept {
+  const std::uint64_t calls = thread.header->recorded.executions.load(std::memory_order_relaxed);
+  const std::uint64_t granted_call = tick_clock.off_cpu_tolerance / kPartsInTolerance;  // some 300 ns
+  return granted_call == 0 ? calls : calls + thread.own_grants.dear_ticks / granted_call;
+}
+
 enum class ThreadState : std::uint8_t { kUnasked, kOn, kOff };
 
 // `available` is null while the thread is inside an MPI call (so that calls which MPI or a tool makes in

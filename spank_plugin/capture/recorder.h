@@ -115,6 +115,8 @@ class Call {
   std::uint64_t enter() const noexcept { return enter_; }
   // Test*, Iprobe ... found nothing.
   void failed_poll() noexcept { flags_ |= kFailedPoll; }
+  // Recording it took TICKS beside what calls take, for so many PARTS (requests, members).
+  void add_dear(std::uint64_t ticks, std::uint32_t parts) noexcept;
   // This call's own time is outside what the records account for (MPI_Init, MPI_Finalize).
   void outside_accounting() noexcept { flags_ |= kOutside; }
 
@@ -124,6 +126,9 @@ class Call {
   std::uint32_t snapshot_count;  // requests of a Wait/Test call, as they were before it
   bool snapshot_needs_status;
   RequestTable::Entry* snapshot;
+  // Instead of `snapshot`: to be looked up when they are over; nullptr: `snapshot` has them.
+  const MPI_Request* handles;
+  std::uint64_t mark;  // with them, where other threads are in MPI, too: RequestTable::mark(); else 0
 
  private:
   enum Flag : std::uint8_t {
@@ -305,12 +310,14 @@ namespace record {
 // are: MPI overwrites the handles.
 void look_at_requests(Call& call, Requests requests) noexcept;
 void look_at_request(Call& call, MPI_Request request) noexcept;
+// The handles alone: of those that are not over when the call returns nothing has to be known.
+void keep_handles(Call& call, Requests requests) noexcept;
 void look_at_none(Call& call) noexcept;
 void look_at_message(Call& call, MPI_Message message) noexcept;  // of MPI_MESSAGE_NO_PROC: nothing
 inline void before_completion(Call& call, Requests requests) noexcept {
   if (call.counts() && nothing_watched()) [[unlikely]]
     return look_at_none(call);
-  look_at_requests(call, requests);
+  keep_handles(call, requests);
 }
 inline void before_completion(Call& call, MPI_Request request) noexcept {
   if (call.counts() && nothing_watched()) [[unlikely]]

@@ -1,5 +1,7 @@
 // Recorder, attention part: the rarer ways of a call. It is timed, it is counted, it follows a long gap, or the mode
 // changed. See recorder.h, recorder_modes.h.
+#include <algorithm>
+
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 #include "spank_plugin/capture/recorder_modes.h"
@@ -11,7 +13,7 @@ namespace {
 bool wants_attention(Thread& thread) noexcept {
   const ring::Header& header = *thread.header;
   const bool is_new = control_word(header) != thread.attention.expected_control.load(std::memory_order_relaxed);
-  return is_new || (!thread.mode.counting && (is_used_up(header) || is_nearly_full(thread)));
+  return is_new || (!thread.mode.counting && (is_used_up(thread) || is_nearly_full(thread)));
 }
 
 // The thread is inside the recorder, and no other one changes the mode. Whether it knows the mode.
@@ -163,6 +165,18 @@ std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
   thread_->clock.renew_after_call(enter_, now);
   thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
   return ticks_now();
+}
+
+// Longer than this for each part only where the thread lost its processor.
+void Call::add_dear(std::uint64_t ticks, std::uint32_t parts) noexcept {
+  Thread& thread = *thread_;
+  if (const std::uint64_t tolerance = tick_clock.off_cpu_tolerance; tolerance != 0)
+    ticks = std::min(ticks, tolerance + tolerance / kPartsInTolerance * parts);
+  flags_ &= static_cast<std::uint8_t>(~kTimed);
+  add((counts() ? thread.header->counted : thread.header->recorded).dear_ticks, ticks);
+  if (counts()) return;
+  thread.own_grants.dear_ticks += ticks;
+  if (has_own_grant(thread)) thread.attention.recorded_at = 0;  // the next call looks
 }
 
 void Call::begin_side() noexcept {

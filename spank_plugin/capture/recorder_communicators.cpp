@@ -3,6 +3,7 @@
 #include <new>
 
 #include "spank_plugin/capture/communicator_uid.h"
+#include "spank_plugin/capture/dear_part.h"
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
@@ -317,6 +318,7 @@ void append_free(Call& call, const Communicator& comm) noexcept {
 namespace record {
 
 void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, int tag, Made made) noexcept {
+  const DearPart dear(call, DearPart::kAlways);
   Communicator& parent = find_communicator(call, parent_handle);
   const bool over_group = how == How::kCreateGroup || how == How::kIntercommCreate;
   if (!over_group) ++parent.children;
@@ -361,6 +363,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
 }
 
 void comm_create_from_group(Call& call, How how, Text tag, NewComm new_comm) noexcept {
+  const DearPart dear(call, DearPart::kAlways);
   process.run.made_in_session.store(true, std::memory_order_relaxed);
   create_over_group(call, new_comm.get(), mix(kGroupSeed, hash_of(tag)), how);
 }
@@ -371,6 +374,7 @@ void freeing(Call& call, std::uint64_t key) noexcept {
 
 void comm_free(Call& call, MPI_Comm handle) noexcept {
   if (handle == library.comm_world || handle == library.comm_self) return;
+  const DearPart dear(call, DearPart::kAlways);
   Communicator& comm = *call.freeing;
   if (comm.foreign) return unmodelled(call);
   append_free(call, comm);

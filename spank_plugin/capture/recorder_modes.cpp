@@ -68,7 +68,7 @@ struct FirstGrant {
   std::uint64_t used_before;
   std::uint64_t OwnGrants::*own;
   std::atomic<std::uint64_t> ring::Header::*grant;
-  ring::PrimitiveCounter ring::Header::*primitive;
+  std::uint64_t (*use)(const Thread&) noexcept;
 };
 
 // A thread that has used up its part takes half of what all of them have left. false: the relay has spoken, or nothing
@@ -77,25 +77,27 @@ bool take_more(Thread& self, const FirstGrant& first) noexcept REQUIRES(process.
   std::atomic<std::uint64_t>& grant = self.header->*first.grant;
   if (grant.load(std::memory_order_relaxed) != self.own_grants.*first.own) return false;
   std::uint64_t used = first.used_before;
-  for_each_thread([&](const Thread& thread) {
-    used += (thread.header->*first.primitive).executions.load(std::memory_order_relaxed);
-  });
+  for_each_thread([&](const Thread& thread) { used += first.use(thread); });
   if (used >= first.all) return false;
   self.own_grants.*first.own += (first.all - used + 1) / 2;
   grant.store(self.own_grants.*first.own, std::memory_order_relaxed);
   return true;
 }
 
+std::uint64_t counted_use(const Thread& thread) noexcept {
+  return thread.header->counted.executions.load(std::memory_order_relaxed);
+}
+
 bool records_on(Thread& self) noexcept REQUIRES(process.start_lock) {
   return take_more(self, {process.settings.first_grant, process.ended.recorded_calls, &OwnGrants::recorded,
-                          &ring::Header::grant, &ring::Header::recorded});
+                          &ring::Header::grant, recorded_use});
 }
 
 bool counts_on(Thread& self) noexcept REQUIRES(process.start_lock) {
   std::uint64_t all = 0;
   if (__builtin_mul_overflow(process.settings.first_grant, ring::kFirstCountedPerRecorded, &all)) return false;
-  return take_more(self, {all, process.ended.counted_calls, &OwnGrants::counted, &ring::Header::counted_grant,
-                          &ring::Header::counted});
+  return take_more(self,
+                   {all, process.ended.counted_calls, &OwnGrants::counted, &ring::Header::counted_grant, counted_use});
 }
 
 // The thread goes on in the process's mode; `now`: when its process time begins anew (open).
@@ -347,7 +349,7 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   }
   const bool opens = control.order == ring::CaptureOrder::kOpen && control.window > mode.window;
   const bool closes = opens || (control.order == ring::CaptureOrder::kCounting && control.window >= mode.window);
-  if (!mode.counting && (closes || (is_used_up(*self.header) && !records_on(self)) || is_nearly_full(self))) {
+  if (!mode.counting && (closes || (is_used_up(self) && !records_on(self)) || is_nearly_full(self))) {
     const ModeChange change(self);
     close_window(self, function);
   }

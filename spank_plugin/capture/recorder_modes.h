@@ -14,9 +14,19 @@ inline void update_estimate(Thread& thread) noexcept {
                                               std::memory_order_relaxed);
 }
 
-inline bool is_used_up(const ring::Header& header) noexcept {
-  const std::uint64_t grant = header.grant.load(std::memory_order_relaxed);
-  return grant != 0 && header.recorded.executions.load(std::memory_order_relaxed) >= grant;
+inline std::uint64_t recorded_calls(const Thread& thread) noexcept {
+  return thread.header->recorded.executions.load(std::memory_order_relaxed);
+}
+
+// Whether the relay has not spoken yet.
+inline bool has_own_grant(const Thread& thread) noexcept {
+  return thread.header->grant.load(std::memory_order_relaxed) == thread.own_grants.recorded;
+}
+
+inline bool is_used_up(const Thread& thread) noexcept {
+  const std::uint64_t grant = thread.header->grant.load(std::memory_order_relaxed);
+  if (grant == 0) return false;
+  return (has_own_grant(thread) ? recorded_use(thread) : recorded_calls(thread)) >= grant;
 }
 
 inline bool is_counting_used_up(const ring::Header& header) noexcept {

@@ -86,6 +86,7 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
   thread.clock.renew();
   header->unread_gap_ticks.store(0, std::memory_order_relaxed);
   add(header->once_cpu_ns, read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns);
+  header->init_cpu_ns.store(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), std::memory_order_relaxed);
   process.run.init_leave_ticks = ticks_now();
   begin_procedure_interval(process.run.init_leave_ticks);
   process_running();
@@ -150,6 +151,7 @@ void finalizing(Call& call) noexcept {
   thread.ring.commit(enter);
   tell_calls_without_ring(thread);
   thread.header->finalize_enter_ticks.store(enter, std::memory_order_relaxed);
+  thread.header->end_cpu_ns.store(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), std::memory_order_relaxed);
   process_set_state(ring::ProcessState::kFinalized);
   call.outside_accounting();
 }
@@ -161,6 +163,7 @@ void finalized(Call&) noexcept {
 
 void aborting(Call& call) noexcept {
   tell_calls_without_ring(call.thread());
+  call.thread().header->end_cpu_ns.store(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), std::memory_order_relaxed);
   process_set_state(ring::ProcessState::kAborted);
   call.outside_accounting();
 }

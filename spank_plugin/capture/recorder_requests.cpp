@@ -1,6 +1,10 @@
 // Recorder, request part: Start, Wait*, Test*, Request_free, Cancel. See recorder.h. Before a completing call
-// the requests are looked up, because MPI overwrites their handles; afterwards those that completed become
-// kWait (sends, collectives), kEndRecv (receives, with the match that happened) or kCancel.
+// the requests' handles are kept, because MPI overwrites them (or what they stand for is looked up, where another
+// thread may get the handle before the call is over); afterwards those that completed become kWait (sends,
+// collectives), kEndRecv (receives, with the match that happened) or kCancel.
+#include <iterator>
+
+#include "spank_plugin/capture/dear_part.h"
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
@@ -146,6 +150,41 @@ bool ended(bool in_status, const void* status) noexcept {
   return s.MPI_ERROR == MPI_SUCCESS || family::may_be_truncated(s.MPI_ERROR);
 }
 
+// No request, or one that has no handle of its own.
+[[gnu::always_inline]] inline bool is_nameless(MPI_Request request) noexcept {
+  return request == library.request_null || request == MPI_Request{} || family::shared_queue(key_of(request)) >= 0;
+}
+
+[[gnu::always_inline]] inline void note_nameless(RequestTable::Entry& entry, MPI_Request request) noexcept {
+  entry.handle = key_of(request);
+  entry.info.kind = RequestKind::kUnknown;
+}
+
+// Whether its status will be needed.
+[[gnu::always_inline]] inline bool look_at(RequestTable::Entry& entry, MPI_Request request) noexcept {
+  if (is_nameless(request)) {
+    note_nameless(entry, request);
+    return false;
+  }
+  return process.requests.read(key_of(request), entry) && entry.info.active &&
+         (entry.info.kind == RequestKind::kRecv || entry.info.cancelled);
+}
+
+// The Ith request of the call, as it was when the call began. LOOKED_UP: for one that is looked up only now.
+[[gnu::always_inline]] inline const RequestTable::Entry& nth_request(const Call& call, std::uint32_t i,
+                                                                     RequestTable::Entry& looked_up) noexcept {
+  if (call.handles == nullptr) return call.snapshot[i];
+  const MPI_Request request = call.handles[i];
+  if (is_nameless(request)) {
+    note_nameless(looked_up, request);
+  } else if (call.mark == 0) [[likely]] {
+    process.requests.read(key_of(request), looked_up);
+  } else {
+    process.requests.read_at(key_of(request), call.mark, looked_up);
+  }
+  return looked_up;
+}
+
 }  // namespace
 
 namespace record {
@@ -175,21 +214,6 @@ void end_receive(Call& call, const RequestInfo& info, const StatusView& got) noe
   place_those_behind(call);
 }
 
-namespace {
-
-// Whether its status will be needed.
-[[gnu::always_inline]] inline bool look_at(RequestTable::Entry& entry, MPI_Request request) noexcept {
-  if (request == library.request_null || request == MPI_Request{} || family::shared_queue(key_of(request)) >= 0) {
-    entry.handle = key_of(request);
-    entry.info.kind = RequestKind::kUnknown;
-    return false;
-  }
-  return process.requests.read(key_of(request), entry) && entry.info.active &&
-         (entry.info.kind == RequestKind::kRecv || entry.info.cancelled);
-}
-
-}  // namespace
-
 void look_at_none(Call& call) noexcept {
   call.snapshot_count = 0;
   call.snapshot_needs_status = false;
@@ -198,6 +222,7 @@ void look_at_none(Call& call) noexcept {
 void look_at_request(Call& call, MPI_Request request) noexcept {
   RequestTable::Entry* const entry = call.thread().scratch.first_snapshot;
   call.snapshot = entry;
+  call.handles = nullptr;
   call.snapshot_count = 1;
   call.snapshot_needs_status = look_at(*entry, request);
 }
@@ -213,6 +238,7 @@ void look_at_requests(Call& call, Requests requests) noexcept {
   call.snapshot_count = 0;
   call.snapshot_needs_status = false;
   const auto count = static_cast<std::uint32_t>(requests.count > 0 ? requests.count : 0);
+  const DearPart looking(call, count);
   RequestTable::Entry* entries = thread.scratch.first_snapshot;
   if (count > sizeof(thread.scratch.first_snapshot) / sizeof(thread.scratch.first_snapshot[0])) {
     entries = thread.scratch.snapshot.get(count);
@@ -223,8 +249,31 @@ void look_at_requests(Call& call, Requests requests) noexcept {
     needs_status |= look_at(entries[i], requests[static_cast<int>(i)]);
   }
   call.snapshot = entries;
+  call.handles = nullptr;
   call.snapshot_count = count;
   call.snapshot_needs_status = needs_status;
+}
+
+// With several threads in MPI one that waits for few looks them up at once: the mark is a line that all of them share.
+void keep_handles(Call& call, Requests requests) noexcept {
+  CallScratch& scratch = call.thread().scratch;
+  const auto count = static_cast<std::uint32_t>(requests.count > 0 ? requests.count : 0);
+  const bool few = count <= std::size(scratch.first_handles);
+  const bool shared = process.shared.load(std::memory_order_relaxed);
+  if (shared && few) [[unlikely]]
+    return look_at_requests(call, requests);
+  const DearPart copying(call, count);
+  MPI_Request* const handles = few ? scratch.first_handles : scratch.handles.get(count);
+  if (handles == nullptr) return look_at_none(call);
+  if (requests.c != nullptr) {
+    __builtin_memcpy(handles, requests.c, count * sizeof(MPI_Request));
+  } else {
+    for (std::uint32_t i = 0; i < count; ++i) handles[i] = requests[static_cast<int>(i)];
+  }
+  call.handles = handles;
+  call.mark = shared ? process.requests.mark() : 0;
+  call.snapshot_count = count;
+  call.snapshot_needs_status = count != 0;  // a receive may be among them
 }
 
 void before_free(Call& call, Requests requests) noexcept {
@@ -275,6 +324,7 @@ void pready(Call& call, int count, MPI_Request request) noexcept {
 // Open MPI begins a persistent send anew with another request, and another handle, where it still has the message of
 // the last time (MPI_Bsend_init).
 void start(Call& call, Requests requests) noexcept {
+  const DearPart starting(call, call.snapshot_count);
   Thread& thread = call.thread();
   if (requests.count > 0 && call.snapshot_count != static_cast<std::uint32_t>(requests.count)) thread.ring.count_lost();
   for (std::uint32_t i = 0; i < call.snapshot_count; ++i) {
@@ -322,18 +372,21 @@ void completed_one(Call& call, bool flag, const void* status) noexcept {
 void completed_any(Call& call, bool flag, int index, const void* status) noexcept {
   if (!flag) return call.failed_poll();
   if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count) return;  // MPI_UNDEFINED: all null
-  if (!complete(call, call.snapshot[index], status)) unmodelled(call);
+  RequestTable::Entry looked_up;
+  if (!complete(call, nth_request(call, static_cast<std::uint32_t>(index), looked_up), status)) unmodelled(call);
   finish_unseen(call);
 }
 
 void completed_all(Call& call, int code, bool flag, const void* statuses) noexcept {
   if (!flag) return call.failed_poll();
+  const DearPart completing(call, call.snapshot_count);
   bool all_known = true;
   const bool with_status = call.snapshot_needs_status;
+  RequestTable::Entry looked_up;
   for (std::uint32_t i = 0; i < call.snapshot_count; ++i) {
     const void* status = with_status ? nth_status(statuses, static_cast<int>(i)) : nullptr;
     if (!ended(code != MPI_SUCCESS, status)) continue;
-    all_known &= complete(call, call.snapshot[i], status);
+    all_known &= complete(call, nth_request(call, i, looked_up), status);
   }
   if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
   finish_unseen(call);
@@ -342,14 +395,16 @@ void completed_all(Call& call, int code, bool flag, const void* statuses) noexce
 void completed_some(Call& call, int code, int outcount, Indices indices, const void* statuses) noexcept {
   if (outcount == 0) return call.failed_poll();
   if (outcount < 0) return;  // MPI_UNDEFINED: no active request
+  const DearPart completing(call, static_cast<std::uint32_t>(outcount));
   bool all_known = true;
   const bool with_status = call.snapshot_needs_status;
+  RequestTable::Entry looked_up;
   for (int i = 0; i < outcount; ++i) {
     const int index = indices[i];
     if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count) continue;
     const void* status = with_status ? nth_status(statuses, i) : nullptr;
     if (!ended(code != MPI_SUCCESS, status)) continue;
-    all_known &= complete(call, call.snapshot[index], status);
+    all_known &= complete(call, nth_request(call, static_cast<std::uint32_t>(index), looked_up), status);
   }
   if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
   finish_unseen(call);

@@ -4,6 +4,7 @@
 // A window is a communicator of its own for the replay, with the members of the one that it was made from:
 // nobody else can send on it, so the messages of post, start, complete and wait need no reserved tags, and a
 // fence is a barrier on it.
+#include "spank_plugin/capture/dear_part.h"
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
@@ -70,6 +71,7 @@ const std::int32_t* keep_group(Call& call, Communicator& window, MPI_Group group
 namespace record {
 
 void win_create(Call& call, MPI_Comm parent_handle, MPI_Win win) noexcept {
+  const DearPart dear(call, DearPart::kAlways);
   Communicator& parent = find_communicator(call, parent_handle);
   if (parent.foreign) return unmodelled(call);
   append_collective(call, CollectiveOp::kCommCreate, parent, 8);
@@ -80,6 +82,7 @@ void win_create(Call& call, MPI_Comm parent_handle, MPI_Win win) noexcept {
 }
 
 void win_free(Call& call, MPI_Win win) noexcept {
+  const DearPart dear(call, DearPart::kAlways);
   Communicator* const window = call.freeing;
   if (window->foreign) return unmodelled(call);
   define_communicator(call, *window);

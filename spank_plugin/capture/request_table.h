@@ -18,6 +18,7 @@
 #include "base/thread_annotations.h"
 #include "event/event.h"
 #include "spank_plugin/capture/memory.h"
+#include "spank_plugin/capture/replaced_requests.h"
 
 namespace lbf::capture {
 
@@ -117,6 +118,22 @@ class RequestTable {
     return !is_over(state);
   }
 
+  // A moment before a call that completes requests: read_at() tells what their handles stood for then, whatever other
+  // threads did meanwhile. Whoever gets such a handle from MPI later puts it behind this moment: MPI's own order of
+  // giving it back and out is enough for that.
+  std::uint64_t mark() noexcept { return mark_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  // As read(), of what HANDLE stood for at MARK. REQUIRES: share(true).
+  bool read_at(Handle handle, std::uint64_t mark, Entry& entry) noexcept {
+    std::uint64_t born = 0;
+    entry.handle = handle;
+    const bool known = read_again(entry, born);
+    if (entry.place != nullptr && born < mark) return known;
+    if (replaced_.find(handle, mark, entry.info)) return true;
+    entry.info.kind = RequestKind::kUnknown;
+    return false;
+  }
+
   // INFO under HANDLE from here on. What was there and was not over, because it completed while nobody looked, is given
   // to replaced(const RequestInfo&). false: all places that it could have are of requests that are not over.
   template <class Replaced>
@@ -133,13 +150,16 @@ class RequestTable {
       place = claimed.place;
       state = claimed.state;
     }
+    const bool is_shared = shared();
     if (!is_over(state)) [[unlikely]] {
       RequestInfo before;
       copy(*place, state, before);
+      if (is_shared) renew(*place, handle, before);
       publish(*place, info);
       replaced(before);
       return true;
     }
+    if (is_shared) place->born.store(mark_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     publish(*place, info);
     return true;
   }
@@ -197,6 +217,7 @@ class RequestTable {
   struct alignas(64) Place {
     std::atomic<Handle> handle;
     std::atomic<std::uint64_t> words[kWords];  // RequestInfo
+    std::atomic<std::uint64_t> born;           // where shared: mark_ when it was put
   };
   static_assert(kWords * sizeof(std::uint64_t) == sizeof(RequestInfo));
   static constexpr std::uint64_t kClaimed = ~std::uint64_t{0};  // no kind of request
@@ -295,7 +316,18 @@ class RequestTable {
     }
   }
 
+  // The handle of BEFORE, which is not over, gets another meaning. REQUIRES: the caller has claimed the place.
+  [[gnu::noinline]] void renew(Place& place, Handle handle, const RequestInfo& before) noexcept {
+    const std::uint64_t now = mark_.load(std::memory_order_relaxed);
+    replaced_.add({handle, place.born.load(std::memory_order_relaxed), now, before});
+    place.born.store(now, std::memory_order_relaxed);
+  }
+
   [[gnu::noinline]] bool read_again(Entry& entry) noexcept {
+    std::uint64_t born = 0;
+    return read_again(entry, born);
+  }
+  [[gnu::noinline]] bool read_again(Entry& entry, std::uint64_t& born) noexcept {
     for (int turns = 0;; wait(turns)) {
       entry.place = find(entry.handle);
       if (entry.place == nullptr) {
@@ -305,6 +337,7 @@ class RequestTable {
       const std::uint64_t state = entry.place->words[kState].load(std::memory_order_acquire);
       if (state == kClaimed) continue;
       copy(*entry.place, state, entry.info);
+      born = entry.place->born.load(std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_acquire);
       if (entry.place->words[kState].load(std::memory_order_relaxed) != state ||
           entry.place->handle.load(std::memory_order_relaxed) != entry.handle)
@@ -322,6 +355,9 @@ class RequestTable {
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
   std::atomic<bool> shared_{false};
+  // What follows is for those who look up what they completed after their call (mark()).
+  alignas(64) std::atomic<std::uint64_t> mark_{0};
+  ReplacedRequests<RequestInfo> replaced_;
 };
 
 }  // namespace lbf::capture

@@ -20,7 +20,7 @@
 namespace lbf::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
-inline constexpr std::uint32_t kVersion = 6;
+inline constexpr std::uint32_t kVersion = 7;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 inline constexpr std::size_t kMaxProcedureListBytes = 4096;
@@ -52,6 +52,9 @@ struct PrimitiveCounter {
   std::atomic<std::uint64_t> sampled;          // of these, timed
   std::atomic<std::uint64_t> sampled_ticks;    // what the timed ones took together, without the timing itself
   std::atomic<std::uint64_t> ideal_ticks_256;  // one execution with everything in the cache, in 1/256 ticks
+  // What dear calls took beside that, each of them timed (of thousands of requests, of communicators): they are seldom
+  // among the sampled, and left out there.
+  std::atomic<std::uint64_t> dear_ticks;
 };
 
 // What measuring procedures costs this thread, and those that have no ring as far as it charged them
@@ -128,6 +131,10 @@ struct Header {
   // 1: the thread has ended and writes nothing any more (release). The relay removes the file when it has read the
   // rest.
   std::atomic<std::uint32_t> ended;
+  // Processor time of the whole process when MPI_Init was over, and when MPI_Finalize or MPI_Abort was called (0: not
+  // yet): nobody can ask for it once the process is gone.
+  std::atomic<std::uint64_t> init_cpu_ns;
+  std::atomic<std::uint64_t> end_cpu_ns;
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
   // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes`
   // bytes, names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest,

@@ -113,8 +113,10 @@ struct CallScratch {
   MPI_Status status{};  // for a program that ignores it
   Scratch<MPI_Status> statuses;
   Scratch<RequestTable::Entry> snapshot;
+  Scratch<MPI_Request> handles;
   Scratch<std::int32_t> ranks;
   RequestTable::Entry first_snapshot[16];
+  MPI_Request first_handles[16];
 };
 
 // Requests that this thread made and that were complete at once.
@@ -144,6 +146,7 @@ struct NestedCalls {
 struct OwnGrants {
   std::uint64_t recorded = 0;
   std::uint64_t counted = 0;
+  std::uint64_t dear_ticks = 0;  // what dear calls took of it (PrimitiveCounter::dear_ticks)
 };
 
 struct ProcedureIntervals;  // procedure_times.h

@@ -33,7 +33,7 @@ CostMeter::Use CostMeter::use_since(const PrimitiveReading& before, const Primit
                                     Seconds seconds_per_tick, Seconds passed_s, Seconds ideal_of_node_s) {
   Use use;
   use.believed = now.executions >= before.executions && now.sampled >= before.sampled &&
-                 now.sampled_ticks >= before.sampled_ticks &&
+                 now.sampled_ticks >= before.sampled_ticks && now.dear_ticks >= before.dear_ticks &&
                  static_cast<double>(now.executions - before.executions) * kShortestOnceS <= passed_s;
   if (!use.believed) return use;
   use.executions = now.executions - before.executions;
@@ -46,6 +46,9 @@ CostMeter::Use CostMeter::use_since(const PrimitiveReading& before, const Primit
   once_s = std::max(once_s, ideal_s);
   const std::array primitive{cost::PrimitiveUse{use.executions, 1U, once_s, ideal_s}};
   use.cost = cost::observed_cost(primitive);
+  const Seconds dear_s = static_cast<double>(now.dear_ticks - before.dear_ticks) * seconds_per_tick;
+  use.cost.direct_s += dear_s;
+  use.cost.ideal_s += dear_s;
   // A thread cannot spend more than passed.
   use.cost.direct_s = std::min(use.cost.direct_s, passed_s);
   use.cost.ideal_s = std::min(use.cost.ideal_s, passed_s);

@@ -1,6 +1,8 @@
 // ProcessMeter, see process_meter.h.
 #include "spank_plugin/relay/process_meter.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "spank_plugin/relay/process_probe.h"
@@ -16,6 +18,27 @@ Seconds passed_s(const CapturedRing& ring, const Pass& pass) {
   const std::uint64_t at = ring.now_ticks(pass);
   const std::uint64_t began = std::min(ring.reader.identity().start_ticks, at);
   return std::min(static_cast<double>(at - began) * ring.tick_s(pass), kOldestRingS);
+}
+
+struct ProcessTimes {
+  std::uint64_t init_ns = 0;  // 0: not said
+  std::uint64_t end_ns = 0;
+};
+
+// The process's own word of its processor time.
+ProcessTimes told_times(std::span<const CapturedRing> rings) {
+  ProcessTimes times;
+  for (const CapturedRing& ring : rings) {
+    times.init_ns = std::max(times.init_ns, ring.status.init_cpu_ns);
+    times.end_ns = std::max(times.end_ns, ring.status.end_cpu_ns);
+  }
+  return times;
+}
+
+// No process uses more in so long a time.
+double most_cpu_s(Seconds wall_s) {
+  static const long kProcessors = std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L);
+  return wall_s * static_cast<double>(kProcessors);
 }
 
 }  // namespace
@@ -36,16 +59,19 @@ void ProcessMeter::observe(std::int32_t pid, std::span<CapturedRing> rings, cons
     const std::uint64_t since_ns = *delay_ns - std::min(*first_delay_ns_, *delay_ns);
     cost.delayed_s = std::max(cost.delayed_s, static_cast<double>(since_ns) * 1e-9);
   }
-  const auto cpu_ns = read_process_cpu_ns(pid);
-  if (!cpu_ns) return;
+  const ProcessTimes told = told_times(rings);
+  const auto asked_ns = read_process_cpu_ns(pid);
+  if (!asked_ns && told.end_ns == 0) return;
+  const std::uint64_t cpu_ns = asked_ns.value_or(told.end_ns);  // of a process that is gone what it said
   // What was used before MPI_Init returned pays for nothing.
   if (!first_cpu_ns_) {
-    first_cpu_ns_ = *cpu_ns;
+    first_cpu_ns_ = told.init_ns > 0 && told.init_ns <= cpu_ns ? told.init_ns : cpu_ns;
     first_once_s_ = once_s;
   }
   cost.late_once_s = std::max(cost.late_once_s, once_s - first_once_s_);
-  const std::uint64_t used_ns = *cpu_ns - std::min(*first_cpu_ns_, *cpu_ns);
-  cost.cpu_s = std::max(cost.cpu_s, static_cast<double>(used_ns) * 1e-9);
+  Seconds used_s = static_cast<double>(cpu_ns - std::min(*first_cpu_ns_, cpu_ns)) * 1e-9;
+  if (!asked_ns) used_s = std::min(used_s, most_cpu_s(cost.watched_s));
+  cost.cpu_s = std::max(cost.cpu_s, used_s);
 }
 
 }  // namespace lbf::relay

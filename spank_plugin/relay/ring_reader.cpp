@@ -40,12 +40,13 @@ T field(const std::byte* header, std::size_t offset) {
   return value;
 }
 
-static_assert(sizeof(ring::PrimitiveCounter) == 32);
+static_assert(sizeof(ring::PrimitiveCounter) == 40);
 PrimitiveReading primitive(const std::byte* header, std::size_t offset) {
   return {field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, executions)),
           field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, sampled)),
           field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, sampled_ticks)),
-          field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, ideal_ticks_256))};
+          field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, ideal_ticks_256)),
+          field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, dear_ticks))};
 }
 
 // pread of exactly `bytes`; false when the file is shorter or cannot be read.
@@ -175,6 +176,8 @@ Result<RingStatus> RingReader::read_status() const {
                        field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, call_ticks_256)),
                        field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, record_ticks))};
   status.once_cpu_ns = field<std::uint64_t>(h, offsetof(ring::Header, once_cpu_ns));
+  status.init_cpu_ns = field<std::uint64_t>(h, offsetof(ring::Header, init_cpu_ns));
+  status.end_cpu_ns = field<std::uint64_t>(h, offsetof(ring::Header, end_cpu_ns));
   status.library = text(h + offsetof(ring::Header, library), sizeof(ring::Header::library));
   return status;
 }

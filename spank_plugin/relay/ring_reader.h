@@ -34,6 +34,7 @@ struct PrimitiveReading {
   std::uint64_t sampled = 0;
   std::uint64_t sampled_ticks = 0;
   std::uint64_t ideal_ticks_256 = 0;
+  std::uint64_t dear_ticks = 0;
 };
 
 // ring::ProcedureUse.
@@ -68,7 +69,9 @@ struct RingStatus {
   PrimitiveReading counted;
   ProcedureReading procedures;
   std::uint64_t once_cpu_ns = 0;
-  std::string library;  // MPI_Get_library_version; the program learns it in MPI_Init
+  std::uint64_t init_cpu_ns = 0;  // of the whole process: after MPI_Init; 0: not said
+  std::uint64_t end_cpu_ns = 0;   // and when MPI_Finalize was called
+  std::string library;            // MPI_Get_library_version; the program learns it in MPI_Init
 };
 
 // The part that does not change.

@@ -150,6 +150,7 @@ EventKind kind_of(const Entry& e) {
 // Requests are started once and completed once; communicators are defined before they are used.
 void check_life(const Ring& ring, const std::vector<Ring>& rings) {
   std::map<std::uint32_t, std::string> open;  // request -> kind that started it
+  std::map<std::uint32_t, int> tags;          // of receives without wildcards
   std::map<std::uint32_t, std::vector<std::uint64_t>> comms;
   for (const Ring& other : rings) {  // a communicator may be made by another thread of the process
     if (&other == &ring || other.header->pid != ring.header->pid) continue;
@@ -171,6 +172,8 @@ void check_life(const Ring& ring, const std::vector<Ring>& rings) {
         if (kind_of(e) == EventKind::kOneSided && !has_request) break;
         check(has_request && !open.contains(r.request), where + ": started twice");
         open[r.request] = lbf::test::kKindNames[r.kind];
+        tags.erase(r.request);
+        if (kind_of(e) == EventKind::kStartRecv && (r.flags & lbf::kFlagWildcardTag) == 0) tags[r.request] = r.tag;
         break;
       case EventKind::kWait:
         check(open.contains(r.request) && open[r.request] != "startRecv", where + ": waits for nothing");
@@ -178,6 +181,7 @@ void check_life(const Ring& ring, const std::vector<Ring>& rings) {
         break;
       case EventKind::kEndRecv:
         check(open.contains(r.request) && open[r.request] == "startRecv", where + ": ends nothing");
+        check(!tags.contains(r.request) || tags[r.request] == r.tag, where + ": ends another one's message");
         open.erase(r.request);
         break;
       case EventKind::kCancel:

@@ -140,6 +140,42 @@ TEST_P(RequestTableOf, RefusesOnlyWhenItIsFullOfRequestsAndGoesOnAfterwards) {
 
 // Each thread takes a handle that is free, makes a request of it, and completes it or leaves that to another thread.
 // The table is small: places are given away all the time.
+// A thread that looks up what it completed only when its call is over (5,000 requests are tested again and again) must
+// not take another thread's request for its own: MPI gives the handle out again inside the call.
+TEST(RequestTableMarks, TellWhatAHandleStoodForBeforeTheCall) {
+  RequestTable table;
+  table.share(true);
+  ASSERT_TRUE(table.open(8));
+  const auto put = [&](std::uint64_t key, std::uint32_t id) {
+    return table.put(key, request(id), [](const RequestInfo&) {});
+  };
+  Entry entry;
+  ASSERT_TRUE(put(handle(1), 10));
+  ASSERT_TRUE(put(handle(2), 20));
+  const std::uint64_t mark = table.mark();
+  ASSERT_TRUE(put(handle(1), 11));  // twice, as a fast thread does
+  ASSERT_TRUE(put(handle(1), 12));
+  ASSERT_TRUE(put(handle(3), 30));
+
+  EXPECT_TRUE(table.read_at(handle(1), mark, entry));
+  EXPECT_TRUE(is_request(entry.info, 10));
+  EXPECT_FALSE(table.end(entry)) << "the handle is another one's";
+  EXPECT_TRUE(table.read_at(handle(2), mark, entry));
+  EXPECT_TRUE(is_request(entry.info, 20));
+  EXPECT_TRUE(table.end(entry));
+  EXPECT_FALSE(table.read_at(handle(3), mark, entry)) << "nothing was known of the handle then";
+  EXPECT_FALSE(table.read_at(handle(4), mark, entry));
+  EXPECT_TRUE(table.read(handle(1), entry));
+  EXPECT_TRUE(is_request(entry.info, 12));
+
+  // What was over, or replaced, before the mark is none of what the handle stood for at it.
+  ASSERT_TRUE(table.end(entry));
+  const std::uint64_t later = table.mark();
+  ASSERT_TRUE(put(handle(1), 13));
+  EXPECT_FALSE(table.read_at(handle(1), later, entry));
+  EXPECT_EQ(entry.info.kind, RequestKind::kUnknown);
+}
+
 TEST(RequestTableThreads, EachFindsWhatWasPutAndEndsItOnce) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 40'000;

@@ -469,5 +469,33 @@ TEST_F(CollectorTest, WhatIsSpentOnceLaterIsNobodysTime) {
   EXPECT_EQ(collector_->costs().at(0).program_cpu_s(), 0);
 }
 
+// A run of 0.12 s was looked at last 0.1 s before its end, and had "overheads of 800 %".
+TEST_F(CollectorTest, TheProcessorTimeOfAProcessThatIsGoneIsWhatItSaidAtItsEnd) {
+  Sleeper sleeper;
+  RingFile file(dir_.path(), sleeper.pid(), sleeper.pid());
+  file.put(offsetof(ring::Header, init_leave_ticks), now_ns_);
+  pass(20);
+  ASSERT_EQ(collector_->costs().size(), 1U);
+  EXPECT_LT(collector_->costs().at(0).cpu_s, 0.05);
+
+  file.put(offsetof(ring::Header, end_cpu_ns), std::uint64_t{100'000'000});
+  file.put(offsetof(ring::Header, finalize_enter_ticks), now_ns_ + 100'000'000);
+  sleeper.kill();
+  pass();
+  EXPECT_NEAR(collector_->costs().at(0).cpu_s, 0.1, 0.05);
+
+  // More than all processors together have in that time nobody uses.
+  Sleeper other;
+  RingFile liar(dir_.path(), other.pid(), other.pid());
+  liar.put(offsetof(ring::Header, rank), std::int32_t{1});
+  liar.put(offsetof(ring::Header, init_leave_ticks), now_ns_);
+  pass(20);
+  liar.put(offsetof(ring::Header, end_cpu_ns), std::uint64_t{1} << 62);
+  liar.put(offsetof(ring::Header, finalize_enter_ticks), now_ns_ + 100'000'000);
+  other.kill();
+  pass();
+  EXPECT_LE(collector_->costs().at(1).cpu_s, 0.13 * static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
 }  // namespace
 }  // namespace lbf::relay::collector_test

@@ -37,6 +37,23 @@ TEST(CostMeter, SampledMeansStandForAllExecutions) {
   EXPECT_EQ(cost.disbelieved, 0u);
 }
 
+// A call of thousands of requests took 90 us and was taken for one that had lost its processor.
+TEST(CostMeter, DearCallsCountAsTimedBesideTheSamples) {
+  CostMeter meter;
+  RankCost cost;
+  // 1000 executions, 10 of them timed at 100 ns; what 20 dear ones took beside that: 90 us each.
+  meter.observe(status_of({1000, 10, 1000, 80 * 256, 20 * 90'000}), 1e-9, 1, kNode, cost);
+  EXPECT_NEAR(cost.observed.direct_s, 1000 * 100e-9 + 20 * 90e-6, 1e-12);
+  EXPECT_NEAR(cost.observed.ideal_s, 1000 * 80e-9 + 20 * 90e-6, 1e-12);
+  meter.observe(status_of({2000, 20, 2000, 80 * 256, 20 * 90'000}), 1e-9, 1, kNode, cost);
+  EXPECT_NEAR(cost.observed.direct_s, 2000 * 100e-9 + 20 * 90e-6, 1e-12);
+  // A thread cannot spend more than passed; nor is anything taken back.
+  meter.observe(status_of({3000, 30, 3000, 80 * 256, 9'000'000'000}), 1e-9, 1, kNode, cost);
+  EXPECT_NEAR(cost.observed.direct_s, 1.002, 1e-3);
+  meter.observe(status_of({4000, 40, 4000, 80 * 256, 0}), 1e-9, 1, kNode, cost);
+  EXPECT_EQ(cost.disbelieved, 1u);
+}
+
 TEST(CostMeter, TheNodesMeasurementStandsInUntilTheCaptureHasItsOwn) {
   CostMeter meter;
   RankCost cost;
