@@ -101,9 +101,10 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name, std::ui
   if (magic == 0) return Error{ErrorCode::kNotFound, "ring " + name + " is not ready"};
   if (magic != ring::kMagic) return invalid_input("ring " + name + " does not start with the ring's magic number");
   const auto version = field<std::uint32_t>(h, offsetof(ring::Header, version));
-  if (version != ring::kVersion) {
-    return invalid_input("ring " + name + " has version " + std::to_string(version) + ", this relay reads version " +
-                         std::to_string(ring::kVersion) + ": install capture and relay of one release");
+  if (version < ring::kOldestVersion || version > ring::kVersion) {
+    return invalid_input("ring " + name + " has version " + std::to_string(version) + ", this relay reads " +
+                         std::to_string(ring::kOldestVersion) + " to " + std::to_string(ring::kVersion) +
+                         ": install capture and relay of one release");
   }
   reader.header_bytes_ = field<std::uint32_t>(h, offsetof(ring::Header, header_bytes));
   const auto capacity = field<std::uint64_t>(h, offsetof(ring::Header, capacity_bytes));
@@ -126,8 +127,17 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name, std::ui
   id.start_ticks = field<std::uint64_t>(h, offsetof(ring::Header, start_ticks));
   id.start_realtime_ns = field<std::uint64_t>(h, offsetof(ring::Header, start_realtime_ns));
   id.executable = text(h + offsetof(ring::Header, executable), sizeof(ring::Header::executable));
-  if (id.pid <= 1 || id.tid <= 1) return invalid_input("ring " + name + ": no process id");
+  if (id.pid < 1 || id.tid < 1) return invalid_input("ring " + name + ": no process id");
   if (id.clock_source > 1) return invalid_input("ring " + name + ": unknown clock");
+  if (version >= 7) {
+    std::array<char, ring::kMaxLaunchBytes> launch;
+    if (!read_exactly(reader.fd_.get(), launch.data(), launch.size(), offsetof(ring::Header, launch)) ||
+        !read_exactly(reader.fd_.get(), &id.wanted_bytes, sizeof id.wanted_bytes,
+                      offsetof(ring::Header, wanted_bytes))) {
+      return invalid_input("ring " + name + " was cut while it was read");
+    }
+    id.launch.emplace(launch.data(), launch.size());
+  }
   // A relay that was started anew goes on where the last one ended; capture starts at 0.
   if (!read_exactly(reader.fd_.get(), &reader.tail_, sizeof reader.tail_, kTailOffset)) {
     return invalid_input("ring " + name + " was cut while it was read");
