@@ -11,12 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+
+#include "base/quoted.h"
 
 namespace lbf::plugin {
 namespace {
@@ -210,7 +213,7 @@ void RelayProcess::signal_end() noexcept {
   [[maybe_unused]] const ssize_t put = ::send(socket_.get(), &end, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-RelayOutcome RelayProcess::wait(Seconds timeout_s) noexcept {
+RelayOutcome RelayProcess::wait(Seconds timeout_s) {
   const std::int64_t deadline_ms = monotonic_ms() + static_cast<std::int64_t>(timeout_s * 1000);
   while (socket_) {
     const std::int64_t left_ms = deadline_ms - monotonic_ms();
@@ -218,11 +221,13 @@ RelayOutcome RelayProcess::wait(Seconds timeout_s) noexcept {
     const int ready = ::poll(&wait, 1, left_ms > 0 ? static_cast<int>(left_ms) : 0);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return RelayOutcome::kStillBusy;
-    char byte = 0;
-    const ssize_t got = ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT);
+    std::array<char, 1024> answer;
+    const ssize_t got = ::recv(socket_.get(), answer.data(), answer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     socket_.reset();
     if (got <= 0) return RelayOutcome::kDied;
+    nothing_ = on_one_line({answer.data() + 1, static_cast<std::size_t>(got) - 1});
+    const char byte = answer[0];
     if (byte == 'D') return RelayOutcome::kDelivered;
     return byte == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
   }

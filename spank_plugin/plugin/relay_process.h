@@ -37,18 +37,22 @@ class RelayProcess {
  public:
   // Starts PROGRAM with ARGUMENTS (argv[1...]) and, behind them, "--end-fd 3 --status-fd 3": a socket whose
   // end of file, or the byte 'e', tells the relay that the step has ended, and on which it answers with one
-  // byte. Errors: kIo (no descriptors, fork, exec; the message says which).
+  // byte and, behind it, why there was nothing to take. Errors: kIo (no descriptors, fork, exec; the message says
+  // which).
   static Result<RelayProcess> start(const std::string& program, const std::vector<std::string>& arguments,
                                     const UserIdentity& user);
 
   // The step has ended. May be called more than once.
   void signal_end() noexcept;
   // Waits for the relay's answer, TIMEOUT_S at most. REQUIRES: signal_end() before.
-  RelayOutcome wait(Seconds timeout_s) noexcept;
+  RelayOutcome wait(Seconds timeout_s);
+  // Behind wait(): what the relay found where it had nothing to take; empty: nothing to say.
+  const std::string& nothing() const { return nothing_; }
 
  private:
   explicit RelayProcess(ScopedFd socket) : socket_(std::move(socket)) {}
   ScopedFd socket_;
+  std::string nothing_;
 };
 
 }  // namespace lbf::plugin
