@@ -144,6 +144,8 @@ bool start_process() noexcept NO_THREAD_SAFETY_ANALYSIS {
   process.settings.directory = directory_copy;
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes() || !read_grant()) return false;
+  read_origin(process.origin);
+  process.ring_room.measure(process.settings.directory, ranks_on_node());
   if (!process.requests.open(18) || !process.communicators.handles.open(16) || !process.partitions.open(14) ||
       !process.communicators.group_uses.open(14) || !open_all(process.ended_completed) || !process.watched.open() ||
       !process.ended.counts.open(kLog2Channels)) {

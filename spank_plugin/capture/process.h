@@ -17,8 +17,10 @@
 #include "spank_plugin/capture/library.h"
 #include "spank_plugin/capture/memory.h"
 #include "spank_plugin/capture/mpi_family.h"
+#include "spank_plugin/capture/origin.h"
 #include "spank_plugin/capture/request_numbers.h"
 #include "spank_plugin/capture/request_table.h"
+#include "spank_plugin/capture/ring_room.h"
 #include "spank_plugin/capture/ring_writer.h"
 #include "spank_plugin/capture/spin_mutex.h"
 #include "spank_plugin/capture/thread.h"
@@ -134,6 +136,8 @@ struct Process {
   std::uint64_t next_try_ticks GUARDED_BY(start_lock) = 0;
   std::atomic<Thread*> threads{nullptr};  // all that have a ring; written with both locks
   bool all_threads_barrier = false;       // there is one (all_threads_barrier.h); final before `initialised`
+  Origin origin;
+  RingRoom ring_room;
 };
 extern constinit Process process;
 

@@ -2,9 +2,10 @@
 //
 // Place in the event's way: MPI call -> capture -> *ring* -> relay. One file per thread that communicates,
 // "<pid>.<tid>.ring" in the directory that the plugin made (LBF_CAPTURE_DIR, mode 0700, on a tmpfs), mapped
-// by both: what was written survives SIGKILL of the program. Single producer (the thread), single consumer
-// (the relay); indices on cache lines of their own. The producer never waits: without room it counts the
-// record as lost and, once there is room again, first writes a kGap record.
+// by both; "<pid>.<tid>.<namespace>.ring" where these numbers are of a PID namespace below the machine's first one:
+// what was written survives SIGKILL of the program. Single producer (the thread), single consumer (the relay); indices
+// on cache lines of their own. The producer never waits: without room it counts the record as lost and, once there is
+// room again, first writes a kGap record.
 //
 // The consumer must not believe a word in here: the file belongs to the user's program (all offsets and
 // lengths are checked against the mapping's size, indices are read once).
@@ -24,6 +25,12 @@ inline constexpr std::uint32_t kVersion = 7;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 inline constexpr std::size_t kMaxProcedureListBytes = 4096;
+inline constexpr std::size_t kMaxLaunchBytes = 512;
+// The inode of the machine's first PID namespace (PROC_PID_INIT_INO of Linux).
+inline constexpr std::uint64_t kFirstPidNamespace = 0xEFFFFFFC;
+// What tells which launch started a process (relay/launch.h).
+inline constexpr const char* kLaunchVariables[] = {"PMIX_NAMESPACE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                                   "SLURM_STEP_ID"};
 
 enum class ProcessState : std::uint32_t {
   kStarting = 0,  // mapped, MPI_Init not done: `rank` is not valid yet
@@ -144,6 +151,10 @@ struct Header {
   std::atomic<std::uint64_t> list_begun;
   std::uint32_t list_bytes;
   char list[kMaxProcedureListBytes];
+  // Those kLaunchVariables that the process has, "NAME=VALUE" with a NUL behind each: what the program
+  // makes of its environment later (setproctitle) is not seen by it.
+  char launch[kMaxLaunchBytes];
+  std::uint64_t wanted_bytes;  // capacity_bytes as they were asked for: the directory may have had less room
 };
 
 // Header::in_call.

@@ -25,12 +25,20 @@ constexpr std::size_t kMaxPath = kMaxDirectory + 64;
 
 std::uint64_t rings_named GUARDED_BY(process.start_lock) = 0;  // so far
 
+// Tasks of one step in containers may have the same number, each in a namespace of its own.
+void file_path(char (&path)[kMaxPath], const char* begin, std::int32_t tid, const char* end) noexcept {
+  char inode[24] = "";
+  const std::uint64_t pid_namespace = process.origin.pid_namespace;
+  if (pid_namespace != 0) snprintf(inode, sizeof(inode), ".%llu", static_cast<unsigned long long>(pid_namespace));
+  snprintf(path, sizeof(path), "%s/%s%d.%d%s.%s", process.settings.directory, begin, getpid(), tid, inode, end);
+}
+
 void ring_path(char (&path)[kMaxPath], std::int32_t tid) noexcept {
-  snprintf(path, sizeof(path), "%s/%d.%d.ring", process.settings.directory, getpid(), tid);
+  file_path(path, "", tid, "ring");
 }
 
 void hidden_ring_path(char (&path)[kMaxPath], std::int32_t tid) noexcept {
-  snprintf(path, sizeof(path), "%s/.%d.%d.new", process.settings.directory, getpid(), tid);
+  file_path(path, ".", tid, "new");
 }
 
 // Whether a file may have that size. Beyond the limit (ulimit -f) fallocate and ftruncate raise SIGXFSZ: the end of a
@@ -128,6 +136,8 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof(header->executable) - 1);
   header->executable[length > 0 ? length : 0] = '\0';
   gethostname(header->host, sizeof(header->host) - 1);
+  memcpy(header->launch, process.origin.launch, sizeof(header->launch));
+  header->wanted_bytes = process.settings.ring_bytes;
   if (process.run.initialised.load(std::memory_order_acquire)) {
     memcpy(header->library, process.run.library_version, sizeof(header->library));
     header->rank.store(process.run.rank, std::memory_order_relaxed);
@@ -139,6 +149,28 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
     header->rank.store(-1, std::memory_order_relaxed);
   }
   std::atomic_ref<std::uint64_t>(header->magic).store(ring::kMagic, std::memory_order_release);
+}
+
+// The bytes of FD's data, reserved and taken from the process's room: those of the settings, or fewer. 0: no room,
+// FAILURE says why.
+std::uint64_t reserve_ring(int fd, RingFailure& failure) noexcept {
+  const std::uint64_t wanted = process.settings.ring_bytes;
+  const std::uint64_t smallest = wanted < kSmallestFallbackBytes ? wanted : kSmallestFallbackBytes;
+  std::uint64_t capacity = process.ring_room.take(kHeaderBytes, wanted, smallest);
+  errno = ENOSPC;
+  while (capacity != 0 && !reserve(fd, kHeaderBytes + capacity)) {
+    const int error = errno;
+    process.ring_room.give_back(kHeaderBytes + capacity);
+    // A try that failed half-way may have left pages behind.
+    const bool again = capacity / 2 >= kSmallestFallbackBytes && ftruncate(fd, 0) == 0;
+    capacity = again ? process.ring_room.take(kHeaderBytes, capacity / 2, kSmallestFallbackBytes) : 0;
+    errno = error;
+  }
+  if (capacity == 0)
+    failure = {errno == EFBIG ? "no event ring fits the limit on the size of files (ulimit -f)"
+                              : "no room for the event ring in LBF_CAPTURE_DIR",
+               errno};
+  return capacity;
 }
 
 }  // namespace
@@ -153,19 +185,11 @@ Thread* make_ring(RingFailure& failure) noexcept {
     fail("no event ring can be made in LBF_CAPTURE_DIR", errno);
     return nullptr;
   }
-  std::uint64_t capacity = process.settings.ring_bytes;
-  while (!reserve(fd, kHeaderBytes + capacity)) {
-    capacity /= 2;
-    if (capacity < kSmallestFallbackBytes) {
-      fail(errno == EFBIG ? "no event ring fits the limit on the size of files (ulimit -f)"
-                          : "no room for the event ring in LBF_CAPTURE_DIR",
-           errno);
-      unlink(hidden);
-      close(fd);
-      return nullptr;
-    }
-    // A try that failed half-way may have left pages behind.
-    if (ftruncate(fd, 0) != 0) break;
+  const std::uint64_t capacity = reserve_ring(fd, failure);
+  if (capacity == 0) {
+    unlink(hidden);
+    close(fd);
+    return nullptr;
   }
   const std::size_t bytes = kHeaderBytes + capacity;
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -174,6 +198,7 @@ Thread* make_ring(RingFailure& failure) noexcept {
   if (pages == MAP_FAILED || memory == nullptr) {
     fail("the event ring cannot be mapped", errno);
     unlink(hidden);
+    process.ring_room.give_back(bytes);
     if (pages != MAP_FAILED) munmap(pages, bytes);
     if (memory != nullptr) munmap(memory, sizeof(Thread));
     return nullptr;
@@ -244,6 +269,7 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failur
 void release_ring(Thread* thread) noexcept {
   thread->counts.release();
   thread->completed.release();
+  process.ring_room.give_back(thread->mapped_bytes);
   munmap(thread->header, thread->mapped_bytes);
   munmap(thread, sizeof(Thread));
 }

@@ -30,10 +30,14 @@ struct PluginState {
   bool step_known = false;
   std::optional<JobSubmit> submit;  // of the step's job; the components of a heterogeneous job share it
 
+  // sbatch, salloc
+  bool outer_left = false;  // once: a heterogeneous job's components come one after the other
+
   // slurmstepd
   std::optional<RelayProcess> relay;
   std::string node;
   std::uint32_t tasks_left = 0;
+  bool script = false;  // a batch script or salloc's shell: no stream of its own could say that nothing was taken
   bool is_first_node = false;
   protocol::TaskEnds task_ends;
 };

@@ -1,23 +1,23 @@
 // sbatch and salloc (allocator context): checks the options early, and passes them on to the sruns inside.
-#include <cstdlib>
+#include <cerrno>
+#include <string_view>
+#include <utility>
 
+#include "spank_plugin/plugin/job_options.h"
 #include "spank_plugin/plugin/plugin.h"
 
 namespace lbf::plugin::allocator {
 
 void init_post_opt() {
+  const Variables variables = own_variables();
+  if (!std::exchange(state().outer_left, true)) {
+    take_back_options(variables);
+    if (std::string_view(program_invocation_short_name) == "sbatch") leave_lbf_run(variables);
+  }
   decide(request_from_own_environment(), true);
   // salloc's command inherits salloc's environment; sbatch exports its own to the batch script (the plugin in
   // the batch step does it again, for --export=NONE).
-  const UserRequest& options = state().options;
-  const auto pass = [](const char* name, const std::optional<std::string>& value, const char* if_empty) {
-    if (value) ::setenv(name, value->empty() || *value == "(null)" ? if_empty : value->c_str(), 1);
-  };
-  pass("LBF_PREDICT", options.predict, "on");
-  pass("LBF_NETWORKS", options.networks, "");
-  pass("LBF_OVERHEAD", options.overhead, "");
-  pass("LBF_PROCEDURES", options.procedures, "");
-  pass("LBF_LIMITS", options.limits, "");
+  pass_options(state().options, variables);
 }
 
 }  // namespace lbf::plugin::allocator

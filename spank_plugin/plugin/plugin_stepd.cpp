@@ -15,6 +15,7 @@
 #include "base/static_program.h"
 #include "cost/first_grant.h"
 #include "cost/procedure_limit.h"
+#include "spank_plugin/plugin/job_options.h"
 #include "spank_plugin/plugin/plugin.h"
 #include "spank_plugin/plugin/step_description.h"
 #include "spank_plugin/plugin/step_killer.h"
@@ -66,15 +67,10 @@ void remove_ring_dir(const std::string& dir) {
 // The batch script, and the shell that salloc may start: what their sruns should do is passed on in the
 // environment (docs/formats/environment.md).
 void inherit_options(const SpankHandle& spank) {
-  const UserRequest& options = state().options;
-  const auto pass = [&](const char* name, const std::optional<std::string>& value, const char* if_empty) {
-    if (value) spank.set_environment(name, value->empty() || *value == "(null)" ? if_empty : *value);
-  };
-  pass("LBF_PREDICT", options.predict, "on");
-  pass("LBF_NETWORKS", options.networks, "");
-  pass("LBF_OVERHEAD", options.overhead, "");
-  pass("LBF_PROCEDURES", options.procedures, "");
-  pass("LBF_LIMITS", options.limits, "");
+  pass_options(state().options,
+               {[&](const std::string& name) { return spank.environment(name.c_str()); },
+                [&](const std::string& name, const std::string& value) { spank.set_environment(name.c_str(), value); },
+                [&](const std::string& name) { spank.unset_environment(name.c_str()); }});
 }
 
 // The batch step knows whether its job is a task of an array; its sruns only have the environment, which may
@@ -112,6 +108,7 @@ void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
   if (!spank.environment("LBF_CAPTURE_DIR")) return;
   spank.unset_environment("LBF_CAPTURE_DIR");
   spank.unset_environment("LBF_CAPTURE_RING_BYTES");
+  spank.unset_environment("LBF_CAPTURE_RANKS");
   spank.unset_environment("LBF_CAPTURE_GRANT");
   spank.unset_environment("LBF_CAPTURE_PROCEDURES");
   spank.unset_environment("LBF_CAPTURE_PROCEDURES_LIMIT");
@@ -190,6 +187,7 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
       !spank.set_environment("LBF_CAPTURE_RING_BYTES", std::to_string(admin.ring_bytes)) ||
       !spank.set_environment("LBF_CAPTURE_GRANT",
                              std::to_string(cost::first_grant(step.overhead_limit_percent() / 100))) ||
+      (kind == StepKind::kProgram && !spank.set_environment("LBF_CAPTURE_RANKS", std::to_string(*local_tasks))) ||
       (!step.procedures.empty() &&
        (!spank.set_environment("LBF_CAPTURE_PROCEDURES", step.procedures) ||
         !spank.set_environment("LBF_CAPTURE_PROCEDURES_LIMIT",
@@ -226,9 +224,10 @@ void finish() {
   relay.signal_end(protocol::encode(plugin.task_ends));
   const std::string& node = plugin.node;
   const RelayOutcome outcome = relay.wait(plugin.admin->relay_wait_s);
-  const std::string why = ": " + (*relay.why() != '\0' ? std::string(relay.why()) : "lbfd was not reached");
+  const std::string why = ": " + (relay.why().empty() ? "lbfd was not reached" : relay.why());
   switch (outcome) {
     case RelayOutcome::kDelivered:
+      if (plugin.script && !relay.why().empty()) say("nothing of this job is predicted: " + relay.why());
       break;
     case RelayOutcome::kSpooled:
       say(node + why + "; the events wait in " + plugin.admin->spool_dir + " and are delivered later");
@@ -271,6 +270,7 @@ void warn_of_static(const std::vector<std::string>& command) {
 void user_init(SpankHandle spank) {
   const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
   const bool script = step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP);
+  state().script = script;
   if (script) {
     inherit_options(spank);
     if (*step_id == SLURM_BATCH_SCRIPT) {

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/quoted.h"
 #include "protocol/task_ends.h"
 
 namespace lbf::plugin {
@@ -216,14 +217,7 @@ void RelayProcess::signal_end(std::string lines) noexcept {
   [[maybe_unused]] const ssize_t put = ::send(socket_.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// It comes from a process of the user's, and goes to his terminal.
-void RelayProcess::take_why(std::string_view text) noexcept {
-  std::size_t bytes = 0;
-  for (const char c : text) why_[bytes++] = c < 0x20 || c > 0x7e ? '?' : c;
-  why_[bytes] = '\0';
-}
-
-RelayOutcome RelayProcess::wait(Seconds timeout_s) noexcept {
+RelayOutcome RelayProcess::wait(Seconds timeout_s) {
   const std::int64_t deadline_ms = monotonic_ms() + static_cast<std::int64_t>(timeout_s * 1000);
   while (socket_) {
     const std::int64_t left_ms = deadline_ms - monotonic_ms();
@@ -236,7 +230,7 @@ RelayOutcome RelayProcess::wait(Seconds timeout_s) noexcept {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     socket_.reset();
     if (got <= 0) return RelayOutcome::kDied;
-    take_why({answer.data() + 1, static_cast<std::size_t>(got) - 1});
+    why_ = on_one_line({answer.data() + 1, static_cast<std::size_t>(got) - 1});
     if (answer[0] == 'D') return RelayOutcome::kDelivered;
     return answer[0] == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
   }

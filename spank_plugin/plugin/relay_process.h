@@ -46,16 +46,16 @@ class RelayProcess {
   // The step has ended, as LINES say (protocol/task_ends.h). May be called more than once.
   void signal_end(std::string lines = {}) noexcept;
   // Waits for the relay's answer, TIMEOUT_S at most. REQUIRES: signal_end() before.
-  RelayOutcome wait(Seconds timeout_s) noexcept;
-  // Why not everything was delivered, as the relay says: printable ASCII; empty: it says nothing. REQUIRES: wait().
-  const char* why() const { return why_.data(); }
+  RelayOutcome wait(Seconds timeout_s);
+  // Behind wait(), in the relay's words, on one line: why not everything was delivered, or what it found where it had
+  // nothing to take; empty: nothing to say.
+  const std::string& why() const { return why_; }
 
  private:
   static constexpr std::size_t kMostAnswerBytes = 512;
   explicit RelayProcess(ScopedFd socket) : socket_(std::move(socket)) {}
-  void take_why(std::string_view text) noexcept;
   ScopedFd socket_;
-  std::array<char, kMostAnswerBytes> why_{};
+  std::string why_;
 };
 
 }  // namespace lbf::plugin

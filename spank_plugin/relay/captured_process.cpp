@@ -292,9 +292,11 @@ void CapturedProcess::keep_alive(Pass& pass) {
   const std::uint64_t consumed = ring.reader.consumed_bytes();
   const bool quiet = progress_.known && progress_.consumed_bytes == consumed;
   if (pass.now_ns() - progress_.read_ns < (quiet ? kKeepAliveIntervalNs : kCpuReadIntervalNs)) return;
+  // In another PID namespace only the first thread's number is known here: the process's.
+  const RingIdentity& id = ring.reader.identity();
+  const std::int32_t tid = id.tid == id.pid ? pid_ : pid_ == id.pid ? id.tid : 0;
   // A quiet rank that is found in a call may be spinning in it: that time is no process time.
-  const auto cpu_ns =
-      ring.status.where == ring::kInProgram ? read_thread_cpu_ns(pid_, ring.reader.identity().tid) : std::nullopt;
+  const auto cpu_ns = ring.status.where == ring::kInProgram ? read_thread_cpu_ns(pid_, tid) : std::nullopt;
   if (quiet && cpu_ns && *cpu_ns > progress_.cpu_ns) {
     converter_.keep_alive(seconds_from_ns(static_cast<Nanoseconds>(*cpu_ns - progress_.cpu_ns)),
                           [&](const Event& event) { pass.add(rank_, event); });

@@ -36,7 +36,7 @@ void Collector::scan(Pass& pass) {
   rescan_ = false;
   for (const RingDirectory::Ring& found : options_.directory->list(KnownRings::kMaxRings)) {
     if (!known_rings_.is_new(found)) continue;
-    const Membership membership = options_.membership ? options_.membership(found.pid) : Membership::kMine;
+    const Membership membership = options_.membership ? options_.membership(found) : Membership::kMine;
     if (membership == Membership::kElsewhere) continue;
     if (membership == Membership::kSpawned) {
       known_rings_.add(found);
@@ -55,12 +55,22 @@ void Collector::open_ring(const RingDirectory::Ring& found, Pass& pass) {
   }
   known_rings_.add(found);
   if (!reader) return pass.note(reader.error().message);
-  if (reader->identity().pid != found.pid || (reader->identity().clock_source == 0 && !has_tick_counter())) {
+  if (reader->identity().pid != found.named_pid || (reader->identity().clock_source == 0 && !has_tick_counter())) {
     return pass.note("ring " + found.name +
                      " belongs to another process or uses a clock that this machine does not have");
   }
+  note_small_ring(reader->identity(), pass);
   CapturedProcess& process = processes_.try_emplace(found.pid, found.pid).first->second;
   process.add_ring(CapturedRing{found.name, found.inode, std::move(*reader), ++rings_seen_});
+}
+
+void Collector::note_small_ring(const RingIdentity& ring, Pass& pass) {
+  if (ring.wanted_bytes <= ring.capacity_bytes || std::exchange(small_ring_noted_, true)) return;
+  pass.note(
+      "an event ring has " + std::to_string(ring.capacity_bytes >> 10) + " KiB instead of " +
+      std::to_string(ring.wanted_bytes >> 10) +
+      " KiB: its directory has little room (a container's /dev/shm?), or a limit on the size of files is low; events "
+      "of bursts may be lost");
 }
 
 void Collector::leave_out(std::int32_t pid, const std::string& what, const std::string& why, Pass& pass) {

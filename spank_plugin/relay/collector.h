@@ -34,8 +34,8 @@ struct CollectorOptions {
   std::string ring_dir;
   std::int32_t tasks = 0;       // of the step: only processes of a world of this size are taken
   std::int32_t node_index = 0;  // in the step
-  // Which processes with a ring here are this collector's; empty: all. Asked once for each.
-  std::function<Membership(std::int32_t pid)> membership{};
+  // Whose process a ring here is of; empty: all are this collector's. Asked once for each.
+  std::function<Membership(const RingDirectory::Ring& ring)> membership{};
   std::shared_ptr<RingDirectory> directory{};  // shared with other collectors; empty: opened from ring_dir
   Bytes longest_record_bytes = kLongestRecordBytes;
   // What stands in for the capture's own measurements (cost_meter.h).
@@ -84,6 +84,7 @@ class Collector {
   void scan(Pass& pass);
   void share_room(Pass& pass) const;
   void open_ring(const RingDirectory::Ring& found, Pass& pass);
+  void note_small_ring(const RingIdentity& ring, Pass& pass);
   void look_at(CapturedProcess& process, StepState step, Pass& pass);
   bool take(CapturedProcess& process, Pass& pass);
   void leave_out(std::int32_t pid, const std::string& what, const std::string& why, Pass& pass);
@@ -102,6 +103,7 @@ class Collector {
   std::set<Rank> ranks_taken_;
   std::size_t left_out_ = 0;
   std::size_t notes_ = 0;
+  bool small_ring_noted_ = false;
   std::map<Rank, RankCost> costs_;
   std::vector<std::pair<std::int32_t, Rank>> unfinished_;
 

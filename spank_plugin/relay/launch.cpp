@@ -107,8 +107,8 @@ Launch launch_of_environment(std::string_view environment) {
   return launch;
 }
 
-Launch launch_of_process(std::int32_t pid) {
-  const std::string environment = read_of_any_thread(pid, "environ", kMaxEnvironmentBytes);
+Launch launch_of_process(std::int32_t pid, const std::string& told) {
+  const std::string environment = !told.empty() ? told : read_of_any_thread(pid, "environ", kMaxEnvironmentBytes);
   Launch launch = launch_of_environment(environment);
   if (!launch.run.empty() || !value_of(environment, kHydraLocalRanks)) return launch;
   // The proxy is the parent of every rank that no script of the user's stands before.

@@ -1,10 +1,11 @@
-// Launch: which mpirun started a process, read from the environment that it was started with.
+// Launch: which mpirun started a process, from the environment that it was started with, as its ring has it.
 //
 // Implements docs/relay.md ("Programs that mpirun starts"). Slurm knows nothing of them: mpirun's daemons are
 // the step's tasks, or there is no step at all, and the ranks are their children.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,9 @@ Launch launch_of_environment(std::string_view environment);
 // mpiexec listens, the same on all nodes, and which of its worlds this is (--pgid). ENVIRONMENT is the rank's: the
 // proxies of one mpiexec are one step of Slurm's. An empty run: Hydra did not start it.
 Launch launch_by_hydra(std::string_view environment, std::string_view proxy);
-// Of a process of this user, now; nothing of one that is gone.
-Launch launch_of_process(std::int32_t pid);
+// Of a process of this user, now. TOLD: what its ring says of it; empty: as it is in /proc, where a process
+// that is gone has none, and one may have overwritten its own.
+Launch launch_of_process(std::int32_t pid, const std::string& told = {});
 
 // Runs of mpirun have no step number of Slurm's: they get one above all of those, from their name, so that
 // the relays of all nodes agree without a word.

@@ -70,7 +70,7 @@ char status_byte(Outcome outcome) {
   }
 }
 
-// In one piece: whoever waits reads once.
+// In one piece: whoever waits reads once. The byte first: a plugin of an earlier release reads no more.
 void tell_status(int fd, char byte, const std::string& why = {}) {
   if (fd < 0) return;
   constexpr std::size_t kMostWhyBytes = 400;
@@ -106,7 +106,7 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1e9));
   app.add_option("--end-fd", options.end_fd, "the step has ended when it reads end of file or a byte");
   app.add_option("--status-fd", status_fd,
-                 "gets one byte at the end, D delivered, S spooled, L lost, and behind S and L why");
+                 "gets at the end D (delivered), S (spooled) or L (lost), and behind it why, or why nothing was taken");
   app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
       ->check(CLI::Range(0.0, 3600.0));
   auto* flush = app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
@@ -175,11 +175,14 @@ int run(int argc, char** argv) {
   } else {
     options.step_description = std::move(*step);
     auto result = lbf::relay::run_relay(options, *request, g_stop);
-    if (result) outcome = result->outcome;
-    why = result ? result->trouble : result.error().message;
+    if (!result) {
+      why = result.error().message;
+    } else {
+      outcome = result->outcome;
+      why = outcome == Outcome::kDelivered ? result->nothing : result->trouble;
+    }
   }
-  if (outcome == Outcome::kDelivered) why.clear();
-  if (!why.empty()) complain(why);
+  if (outcome != Outcome::kDelivered && !why.empty()) complain(why);
   lbf::relay::remove_ring_dir(options.ring_dir);
   tell_status(status_fd, status_byte(outcome), why);
   return outcome == Outcome::kLost ? 1 : 0;

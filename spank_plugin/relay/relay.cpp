@@ -36,6 +36,7 @@
 #include "spank_plugin/relay/run_finder.h"
 #include "spank_plugin/relay/stream_run.h"
 #include "spank_plugin/relay/tick_rate.h"
+#include "spank_plugin/relay/uncaptured_program.h"
 
 namespace lbf::relay {
 namespace {
@@ -49,6 +50,9 @@ constexpr int kQuietSleepMs = 200;
 constexpr int kCountingSleepMs = 200;
 constexpr int kOffSleepMs = 500;
 constexpr int kIdleSleepMs = 1000;  // with nothing to drain: the kernel tells of new rings
+// As long as no ring was there the relay looks for programs without one, after this time and then more and more rarely:
+// a look reads the environment of all of the user's processes.
+constexpr std::uint64_t kFirstLookNs = 250'000'000;
 // A request must end within the time that the plugin waits for the relay (docs/relay.md, "Ends").
 constexpr Seconds kRequestTimeoutS = 3;
 constexpr Seconds kConnectTimeoutS = 1;
@@ -157,6 +161,8 @@ class Relay {
   double pass(ClockReading now);
   void start_runs(std::uint64_t now_ns);
   void end_run(Run& run);
+  void look_for_uncaptured(std::uint64_t now_ns);
+  std::string why_nothing() const;
   bool idle() const;
   template <typename Use>
   void for_each_live_stream(const Use& use);
@@ -177,6 +183,9 @@ class Relay {
   std::unique_ptr<StreamRun> own_;  // of the step itself; empty: it is none
   std::vector<Run> runs_;
   bool ended_ = false;
+  std::uint64_t look_interval_ns_ = kFirstLookNs;
+  std::uint64_t next_look_ns_ = monotonic_ns() + kFirstLookNs;
+  std::optional<UncapturedProgram> uncaptured_;
 };
 
 Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, std::string run) {
@@ -190,7 +199,9 @@ Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, s
   options.primitives = primitives_;
   options.longest_record_bytes = options_.memory_limit_bytes / 4;
   if (!description_.runs.is_null()) {
-    options.membership = [this, name = std::move(run)](std::int32_t pid) { return finder_.membership(pid, name); };
+    options.membership = [this, name = std::move(run)](const RingDirectory::Ring& ring) {
+      return finder_.membership(ring, name);
+    };
   }
   auto collector = Collector::make(std::move(options));
   if (!collector) return collector.error();
@@ -222,6 +233,21 @@ void Relay::start_runs(std::uint64_t now_ns) {
     auto own = make_stream(description_.own, "");
     if (own) own_ = std::move(*own);
   }
+}
+
+void Relay::look_for_uncaptured(std::uint64_t now_ns) {
+  if (now_ns < next_look_ns_ || finder_.saw_rings()) return;
+  if (auto found = find_uncaptured_program("/proc", options_.ring_dir)) uncaptured_ = std::move(found);
+  look_interval_ns_ *= 2;
+  next_look_ns_ = monotonic_ns() + look_interval_ns_;
+}
+
+std::string Relay::why_nothing() const {
+  if (!runs_.empty() || (own_ != nullptr && own_->has_begun())) return {};
+  if (finder_.saw_others() && own_ == nullptr)
+    return "an MPI program ran without mpirun or srun; start it with one of them, as a single process with -n 1";
+  if (finder_.saw_rings()) return own_ == nullptr ? "the MPI program ended before it came out of MPI_Init" : "";
+  return uncaptured_ ? describe(*uncaptured_) : "";
 }
 
 // On a thread of its own: lbfd may be away, and the next program may be running already.
@@ -282,6 +308,7 @@ std::uint64_t Relay::sleep_until_wake_ns(int sleep_ms) {
   Nanoseconds sleep_ns = Nanoseconds{sleep_ms} * 1'000'000;
   if (sleep_ms >= kMaxSleepMs) sleep_ns = until_common_look_ns(realtime_ns(), sleep_ns);
   std::uint64_t wake_ns = now_ns + static_cast<std::uint64_t>(sleep_ns);
+  if (!finder_.saw_rings()) wake_ns = std::min(wake_ns, next_look_ns_);
   for_each_live_stream([&](const StreamRun& stream) { wake_ns = std::min(wake_ns, stream.wake_ns()); });
   return std::max(wake_ns, now_ns + kLeastNs) - now_ns;
 }
@@ -289,6 +316,7 @@ std::uint64_t Relay::sleep_until_wake_ns(int sleep_ms) {
 // The share that was used of the fullest ring.
 double Relay::pass(ClockReading now) {
   start_runs(now.monotonic_ns);
+  look_for_uncaptured(now.monotonic_ns);
   share_cpu();
   double fullest = own_ != nullptr ? own_->pass(now, rate_) : 0;
   for (Run& run : runs_) {
@@ -338,17 +366,20 @@ RelayResult Relay::finish() {
   const std::string reason = ended_ ? "step_end" : "relay_terminated";
   const std::uint64_t until_ns = monotonic_ns() + ns_of(ended_ ? options_.deliver_timeout_s : kStopTimeoutS);
   share_cpu();
+  const std::string nothing = why_nothing();
+  if (own_ && !nothing.empty()) own_->note(nothing);
   if (own_) own_->drain_rest(read_clocks(), rate_, until_ns, end_signal_.task_ends());
   for (Run& run : runs_) {
     if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_, until_ns, end_signal_.task_ends());
   }
-  RelayResult result{Outcome::kDelivered, {}};
+  RelayResult result{Outcome::kDelivered, {}, {}};
   const auto add = [&result](RelayResult one) {
     if (one.outcome <= result.outcome) return;  // worse is higher
     result = std::move(one);
   };
   if (own_) add(own_->finish(reason, until_ns));
   for (Run& run : runs_) add(run.ending.valid() ? run.ending.get() : run.stream->finish(reason, until_ns));
+  result.nothing = nothing;
   return result;
 }
 

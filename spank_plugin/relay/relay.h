@@ -46,6 +46,7 @@ Result<StepIdentity> read_step_identity(const std::string& description);
 struct RelayResult {
   Outcome outcome = Outcome::kLost;
   std::string trouble;  // why not everything was delivered at once, for people
+  std::string nothing;  // where no process was taken: why not, as far as something was found, for people
 };
 
 // Runs until the step ended or STOP becomes true (then: at once, with a short try). REQUEST as in Delivery; each run

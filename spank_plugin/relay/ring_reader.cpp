@@ -127,8 +127,14 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name, std::ui
   id.start_ticks = field<std::uint64_t>(h, offsetof(ring::Header, start_ticks));
   id.start_realtime_ns = field<std::uint64_t>(h, offsetof(ring::Header, start_realtime_ns));
   id.executable = text(h + offsetof(ring::Header, executable), sizeof(ring::Header::executable));
-  if (id.pid <= 1 || id.tid <= 1) return invalid_input("ring " + name + ": no process id");
+  if (id.pid < 1 || id.tid < 1) return invalid_input("ring " + name + ": no process id");
   if (id.clock_source > 1) return invalid_input("ring " + name + ": unknown clock");
+  std::array<char, ring::kMaxLaunchBytes> launch;
+  if (!read_exactly(reader.fd_.get(), launch.data(), launch.size(), offsetof(ring::Header, launch)) ||
+      !read_exactly(reader.fd_.get(), &id.wanted_bytes, sizeof id.wanted_bytes, offsetof(ring::Header, wanted_bytes))) {
+    return invalid_input("ring " + name + " was cut while it was read");
+  }
+  if (launch.front() != '\0') id.launch.assign(launch.data(), launch.size());
   // A relay that was started anew goes on where the last one ended; capture starts at 0.
   if (!read_exactly(reader.fd_.get(), &reader.tail_, sizeof reader.tail_, kTailOffset)) {
     return invalid_input("ring " + name + " was cut while it was read");

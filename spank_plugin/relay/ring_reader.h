@@ -84,6 +84,10 @@ struct RingIdentity {
   std::uint64_t start_ticks = 0;
   std::uint64_t start_realtime_ns = 0;
   std::string executable;
+  // ring::Header::launch, what the process says of how it was started, as launch_of_environment() reads it; empty: it
+  // has nothing to say.
+  std::string launch;
+  std::uint64_t wanted_bytes = 0;  // capacity_bytes as the capture was asked for
 };
 
 struct FunctionTotal {
@@ -97,7 +101,7 @@ using RecordSink = std::function<void(const ring::Record& record, std::span<cons
 
 class RingReader {
  public:
-  // NAME in the directory DIR_FD ("<pid>.<tid>.ring"). A longer record than LONGEST_RECORD_BYTES breaks the ring: it is
+  // NAME in the directory DIR_FD (parse_ring_name()). A longer record than LONGEST_RECORD_BYTES breaks the ring: it is
   // copied as a whole. Errors: kNotFound (gone, or not ready: the program has
   // not written the magic number yet), kInvalidInput (not a regular file of this user, or a header that
   // breaks ring.h), kIo.

@@ -16,19 +16,21 @@ constexpr std::uint64_t kWaitForUnknownNs = 1'000'000'000;  // where nobody said
 
 }  // namespace
 
-const Launch& RunFinder::launch_of(std::int32_t pid) {
-  const std::uint64_t start = read_process_stat(pid).start_time_clock;
-  const auto known = launches_.find(pid);
+const Launch& RunFinder::launch_of(const RingDirectory::Ring& ring) {
+  const std::uint64_t start = read_process_stat(ring.pid).start_time_clock;
+  const auto known = launches_.find(ring.pid);
   // A process that is gone is the one that was known by this number.
   if (known != launches_.end() && (start == 0 || known->second.start_time_clock == start)) {
     return known->second.launch;
   }
   if (launches_.size() >= kMaxProcesses) launches_.clear();
-  return (launches_[pid] = Known{start, launch_of_process(pid)}).launch;
+  const auto reader = RingReader::open(directory_->fd(), ring.name);
+  const auto told = reader ? reader->identity().launch : std::string();
+  return (launches_[ring.pid] = Known{start, launch_of_process(ring.pid, told)}).launch;
 }
 
-Membership RunFinder::membership(std::int32_t pid, const std::string& run) {
-  const Launch& launch = launch_of(pid);
+Membership RunFinder::membership(const RingDirectory::Ring& ring, const std::string& run) {
+  const Launch& launch = launch_of(ring);
   if (launch.run != run) return Membership::kElsewhere;
   return launch.spawned ? Membership::kSpawned : Membership::kMine;
 }
@@ -36,7 +38,7 @@ Membership RunFinder::membership(std::int32_t pid, const std::string& run) {
 void RunFinder::scan() {
   rescan_ = false;
   for (const RingDirectory::Ring& ring : directory_->list(kMaxProcesses)) {
-    const Launch& launch = launch_of(ring.pid);
+    const Launch& launch = launch_of(ring);
     saw_others_ |= launch.run.empty();
     if (launch.run.empty() || launch.spawned || started_.contains(launch.run)) continue;
     const auto pending = pending_.find(launch.run);
@@ -46,7 +48,7 @@ void RunFinder::scan() {
       rescan_ |= reader.error().code == ErrorCode::kNotFound;  // not ready yet
       continue;
     }
-    if (reader->identity().pid != ring.pid) continue;
+    if (reader->identity().pid != ring.named_pid) continue;
     Pending& found = pending_[launch.run];
     found.local_size = launch.local_size;
     if (found.command.words.empty()) found.command = command_line_of_process(ring.pid);

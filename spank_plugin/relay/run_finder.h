@@ -41,9 +41,11 @@ class RunFinder {
   // Looks for new processes and at those in MPI_Init. Each run is returned once.
   std::vector<FoundRun> look(std::uint64_t now_ns);
   // RUN empty: of the step itself, which Slurm started.
-  Membership membership(std::int32_t pid, const std::string& run);
+  Membership membership(const RingDirectory::Ring& ring, const std::string& run);
   // A ring of a process that no mpirun started was there.
   bool saw_others() const { return saw_others_; }
+  // A ring was there.
+  bool saw_rings() const { return saw_others_ || !launches_.empty(); }
   // Processes are in MPI_Init: look again soon.
   bool waiting() const { return !pending_.empty() || rescan_; }
 
@@ -61,7 +63,7 @@ class RunFinder {
     std::uint64_t first_begun_ns = 0;  // when the first of them came out of MPI_Init
   };
   void scan();
-  const Launch& launch_of(std::int32_t pid);
+  const Launch& launch_of(const RingDirectory::Ring& ring);
   static bool look_at(Pending& pending, std::uint64_t now_ns);
 
   std::shared_ptr<RingDirectory> directory_;

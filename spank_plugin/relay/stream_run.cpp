@@ -124,6 +124,10 @@ bool StreamRun::wait_for_room(std::uint64_t deadline_ns) {
   return true;
 }
 
+void StreamRun::note(const std::string& text) {
+  builder_.add_control(protocol::encode(protocol::NoteRecord{text, 0}), monotonic_ns());
+}
+
 double StreamRun::pass(ClockReading now, const TickRate& rate) {
   const CpuSpan span(&pass_cpu_s_);
   if (sender_.overloaded()) return 0;

@@ -42,6 +42,10 @@ class StreamRun {
   // Its part of the rest of the relay's processor time.
   void add_common_cpu(Seconds cpu_s) { common_cpu_s_ += cpu_s; }
 
+  // A process was taken.
+  bool has_begun() const { return collector_.processes_taken() > 0; }
+  // For people, into the stream.
+  void note(const std::string& text);
   // What is left in the rings; then the stream's end, until DEADLINE (CLOCK_MONOTONIC). REQUIRES: no other
   // call any more but own_cpu_s(); the two may be on different threads. What is drained waits until the sender has
   // room; after the deadline it is dropped and counted.

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,7 @@
 #include "cost/first_grant.h"
 #include "cost/procedure_limit.h"
 #include "report/step.h"
+#include "tools/run/owned_directory.h"
 #include "tools/run/run_completion.h"
 #include "tools/run/run_daemon.h"
 #include "tools/run/run_description.h"
@@ -37,6 +39,7 @@ namespace {
 constexpr Messages kMessages{"lbf-run"};
 constexpr Seconds kRelayTimeoutS = 30;
 constexpr std::size_t kMostReports = 20;
+constexpr const char* kDefaultRingDir = "/dev/shm";
 constexpr const char* kReportWait = "60";  // seconds for lbfd's answer: it may compute beside other work
 
 // What lbf-run was started with as ignored (nohup, a script's background job): the command ignores it, too.
@@ -87,9 +90,15 @@ struct Options {
   std::string overhead;
   std::string procedures;
   std::string limits;
+  std::string ring_dir;
+  std::uint64_t ring_bytes = 0;  // 0: the capture's default
   bool quiet = false;
   std::vector<std::string> command;
 };
+
+bool is_ring_size(std::uint64_t bytes) {
+  return std::has_single_bit(bytes) && bytes >= (1U << 16) && bytes <= (1U << 30);
+}
 
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -113,13 +122,21 @@ std::string again(const Options& options, const std::string& dir) {
   return options.dir.empty() && dir == default_dir() ? "lbf-run -- " : "lbf-run --dir " + dir + " -- ";
 }
 
+std::string ring_base(const Options& options) {
+  return options.ring_dir.empty() ? kDefaultRingDir : options.ring_dir;
+}
+
 // The directory of this node's rings, with the relay's description in it.
-Result<std::string> make_ring_dir(const std::string& description) {
-  std::string dir = "/dev/shm/lbf-run-" + std::to_string(::getuid()) + "-XXXXXX";
-  if (::mkdtemp(dir.data()) == nullptr) {
-    return io_error("cannot make " + dir);
+Result<OwnedDirectory> make_ring_dir(const std::string& base, const std::string& description) {
+  const std::string prefix = "lbf-run-" + std::to_string(::getuid()) + "-";
+  remove_leftovers(base, prefix);
+  auto dir = OwnedDirectory::make(base, prefix);
+  if (!dir) return dir.error();
+  if (auto written = write_text(dir->path() + "/step.json", description); !written) {
+    ::unlink((dir->path() + "/step.json").c_str());
+    ::rmdir(dir->path().c_str());
+    return written.error();
   }
-  if (auto written = write_text(dir + "/step.json", description); !written) return written.error();
   return dir;
 }
 
@@ -132,6 +149,11 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
                          const std::string& rings) {
   const char* const old = std::getenv("LD_PRELOAD");
   set("LBF_CAPTURE_DIR", rings);
+  set("LBF_RUN_RING_DIR", ring_base(options));
+  if (options.ring_bytes != 0) {
+    set("LBF_RUN_RING_BYTES", std::to_string(options.ring_bytes));  // for Slurm's tasks: lbf-task-prolog
+    set("LBF_CAPTURE_RING_BYTES", std::to_string(options.ring_bytes));
+  }
   set("LBF_CAPTURE_GRANT", std::to_string(cost::first_grant(overhead_limit_percent() / 100)));
   if (!options.procedures.empty()) {
     set("LBF_PROCEDURES", options.procedures);  // for Slurm's tasks: lbf-task-prolog
@@ -139,7 +161,10 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
     set("LBF_CAPTURE_PROCEDURES_LIMIT", std::to_string(cost::procedure_limit(overhead_limit_percent() / 100)));
   }
   set("LD_PRELOAD", parts.capture + (old != nullptr && *old != '\0' ? std::string(":") + old : ""));
-  set("LBF_PREDICT", "off");  // where the site's plugin is there, too: once is enough
+  // Where the site's plugin is there, too, once is enough. A job that the command submits is not lbf-run's: the plugin
+  // gives it what the user had.
+  if (const char* const users = std::getenv("LBF_PREDICT"); users != nullptr) set("LBF_RUN_USER_PREDICT", users);
+  set("LBF_PREDICT", "off");
   if (daemon.port() == 0) return;
   std::string command;
   for (const std::string& word : options.command) command += (command.empty() ? "" : " ") + word;
@@ -189,25 +214,30 @@ std::string static_program(const std::vector<std::string>& words) {
   return {};
 }
 
-// `earlier`: those of steps_since() before the command.
-void print_report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin,
-                  const std::vector<std::string>& earlier) {
-  std::vector<std::string> steps = steps_since(daemon, begin);
-  std::erase_if(steps, [&](const std::string& step) { return std::ranges::find(earlier, step) != earlier.end(); });
-  if (const std::string program = static_program(options.command); steps.empty() && !program.empty()) {
+// FOUND: what the relay found of programs that it could not take; empty: nothing.
+void print_nothing(const Options& options, const std::string& found) {
+  const std::string program = static_program(options.command);
+  if (!found.empty()) {
+    std::fprintf(stderr, "lbf-run: nothing is predicted: %s\n", found.c_str());
+  } else if (!program.empty()) {
     std::fprintf(stderr,
                  "lbf-run: %s is linked statically: nothing can be loaded into it, so nothing of it is "
                  "seen%s; link it "
                  "dynamically\n",
                  program.c_str(), options.procedures.empty() ? "" : ", and its procedures cannot be measured");
-    return;
-  }
-  if (steps.empty()) {
+  } else {
     std::fprintf(stderr,
-                 "lbf-run: no parallel MPI program was seen: was it started by mpirun or srun, on this machine or "
-                 "in this Slurm job, and does it use Open MPI or MPICH as a shared library? (lbf-run(1), LIMITS)\n");
-    return;
+                 "lbf-run: no parallel MPI program was seen: no rank was started by mpirun or srun on this machine or "
+                 "in this Slurm job, and no process had an MPI library loaded (lbf-run(1), LIMITS)\n");
   }
+}
+
+// `earlier`: those of steps_since() before the command.
+void print_report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin,
+                  const std::vector<std::string>& earlier, const std::string& nothing) {
+  std::vector<std::string> steps = steps_since(daemon, begin);
+  std::erase_if(steps, [&](const std::string& step) { return std::ranges::find(earlier, step) != earlier.end(); });
+  if (steps.empty()) return print_nothing(options, nothing);
   std::fflush(stderr);
   for (std::size_t i = 0; i < std::min(steps.size(), kMostReports); ++i) {
     ChildOptions settings;
@@ -240,6 +270,11 @@ int run_captured(const Options& options) {
   }
   if (!options.overhead.empty()) set("LBF_OVERHEAD", options.overhead);
   if (!options.limits.empty()) set("LBF_LIMITS", options.limits);
+  if (options.ring_bytes != 0 && !is_ring_size(options.ring_bytes))
+    return kMessages.fail(kExitUsage, "--ring-bytes: give a power of two, 65536 to 1073741824");
+  if (!options.ring_dir.empty() &&
+      (options.ring_dir.front() != '/' || options.ring_dir.find('\n') != std::string::npos))
+    return kMessages.fail(kExitUsage, "--ring-dir " + options.ring_dir + ": give an absolute path");
   const std::string program = base_name(options.command.front());
   if (program == "sbatch" || program == "salloc") {
     return kMessages.fail(kExitUsage, program + " only queues: put lbf-run into the job, before its srun or mpirun");
@@ -266,32 +301,39 @@ int run_captured(const Options& options) {
   const char* const path = std::getenv("PATH");
   if (asks) set("PATH", parts->bin + (path != nullptr ? std::string(":") + path : ""));
   if (asks) {
-    complete_predictions(*daemon);  // of a run whose lbf-run was killed
+    if (!daemon->is_joined()) complete_predictions(*daemon);  // of a run whose lbf-run was killed
     return run_command(options.command);
   }
 
   if (!options.networks.empty()) set("LBF_NETWORKS", options.networks);
   const std::uint32_t job = number_in_environment("SLURM_JOB_ID");
-  auto rings = make_ring_dir(describe_job(job != 0 ? job : daemon->next_run_number()));
-  if (!rings) return kMessages.fail(rings.error());
-  auto relay = LocalRelay::start(*parts, *rings, daemon->server(), cost::relay_arguments(limits_in_environment()));
+  auto rings = make_ring_dir(ring_base(options), describe_job(job != 0 ? job : daemon->next_run_number()));
+  if (!rings && !options.ring_dir.empty()) return kMessages.fail(rings.error());
+  if (!rings) {
+    std::fprintf(stderr, "lbf-run: %s: the command runs without prediction; --ring-dir names another place\n",
+                 rings.error().message.c_str());
+    return run_command(options.command);
+  }
+  auto relay =
+      LocalRelay::start(*parts, rings->path(), daemon->server(), cost::relay_arguments(limits_in_environment()));
   if (!relay) return kMessages.fail(relay.error());
   const std::time_t begin = std::time(nullptr);
   const std::vector<std::string> earlier = steps_since(*daemon, begin);
   const std::optional<std::string> preload =
       std::getenv("LD_PRELOAD") != nullptr ? std::optional<std::string>(std::getenv("LD_PRELOAD")) : std::nullopt;
-  prepare_environment(options, *parts, *daemon, *rings);
+  prepare_environment(options, *parts, *daemon, rings->path());
   const int status = run_command(options.command);
   ::unsetenv("LBF_CAPTURE_DIR");
   ::unsetenv("LBF_CAPTURE_GRANT");
+  ::unsetenv("LBF_CAPTURE_RING_BYTES");
   ::unsetenv("LBF_CAPTURE_PROCEDURES");
   ::unsetenv("LBF_CAPTURE_PROCEDURES_LIMIT");
   preload ? set("LD_PRELOAD", *preload) : static_cast<void>(::unsetenv("LD_PRELOAD"));
-  const bool delivered = relay->finish(kRelayTimeoutS);
-  if (!delivered)
+  const LocalRelay::Finished finished = relay->finish(kRelayTimeoutS);
+  if (!finished.delivered)
     std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n", daemon->dir().c_str());
   complete_predictions(*daemon);
-  if (!options.quiet) print_report(options, *parts, *daemon, begin, earlier);
+  if (!options.quiet) print_report(options, *parts, *daemon, begin, earlier, finished.nothing);
   return status;
 }
 
@@ -320,6 +362,10 @@ int run(int argc, char** argv) {
                  "measure these procedures of the programs, names or patterns: F,G, or auto; lbf-report "
                  "--procedures then "
                  "says what if they ran in the other process");
+  app.add_option("--ring-dir", options.ring_dir,
+                 "where the event rings are, a tmpfs with room (default: " + std::string(kDefaultRingDir) + ")");
+  app.add_option("--ring-bytes", options.ring_bytes,
+                 "room of one thread's event ring, a power of two, 65536 to 1073741824 (default: 8388608)");
   app.add_flag("-q,--quiet", options.quiet, "no report at the end");
   app.add_option("command", options.command, "command and its arguments; write -- before it");
   app.positionals_at_end();

@@ -31,7 +31,8 @@ constexpr Seconds kRelayTimeoutS = 25;
 constexpr std::chrono::milliseconds kEpilogWait{8000};
 
 std::string rings_of(const TaskStep& step) {
-  return "/dev/shm/lbf-run-" + std::to_string(::getuid()) + "-" + step.name;
+  const char* const base = std::getenv("LBF_RUN_RING_DIR");
+  return std::string(base != nullptr ? base : "/dev/shm") + "/lbf-run-" + std::to_string(::getuid()) + "-" + step.name;
 }
 
 // Lines that start with "print" are the task's output.
@@ -105,6 +106,9 @@ int prolog(const TaskStep& step) {
   }
   std::printf("export LBF_CAPTURE_DIR=%s\nexport LBF_CAPTURE_GRANT=%llu\nexport LD_PRELOAD=%s\n", rings.c_str(),
               static_cast<unsigned long long>(cost::first_grant(overhead_limit_percent() / 100)), preload.c_str());
+  std::printf("export LBF_CAPTURE_RANKS=%zu\n", step.local_tasks);
+  const char* const ring_bytes = std::getenv("LBF_RUN_RING_BYTES");
+  if (ring_bytes != nullptr) std::printf("export LBF_CAPTURE_RING_BYTES=%s\n", ring_bytes);
   const char* const procedures = std::getenv("LBF_PROCEDURES");
   if (procedures != nullptr && *procedures != '\0' && std::strchr(procedures, '\n') == nullptr) {
     std::printf("export LBF_CAPTURE_PROCEDURES=%s\nexport LBF_CAPTURE_PROCEDURES_LIMIT=%f\n", procedures,

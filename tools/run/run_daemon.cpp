@@ -68,33 +68,69 @@ std::string toml_text(const std::string& text) {
 
 }  // namespace
 
-Result<PrivateDaemon> PrivateDaemon::start(const Parts& parts, const DaemonOptions& options) {
-  PrivateDaemon daemon;
+Result<void> PrivateDaemon::take_dir(const DaemonOptions& options) {
+  int tries = 0;
   for (int number = 1;; ++number) {
-    daemon.dir_ = options.dir + (number == 1 ? "" : "-" + std::to_string(number));
+    dir_ = options.dir + (number == 1 ? "" : "-" + std::to_string(number));
     std::error_code error;
-    const bool made = std::filesystem::create_directories(daemon.dir_, error);
-    if (error) return Error{ErrorCode::kIo, "cannot make " + daemon.dir_ + ": " + error.message()};
-    if (made)
-      ::chmod(daemon.dir_.c_str(),
-              0700);  // one that was there is its owner's; lbfd's own folder in it is 0700 in any case
-    const std::string path = daemon.dir_ + "/lbf-run.lock";
-    daemon.lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!daemon.lock_) return io_error("cannot open " + path);
-    if (::flock(daemon.lock_.get(), LOCK_EX | LOCK_NB) == 0) break;
+    const bool made = std::filesystem::create_directories(dir_, error);
+    if (error) return Error{ErrorCode::kIo, "cannot make " + dir_ + ": " + error.message()};
+    // One that was there is its owner's; lbfd's own folder in it is 0700 in any case.
+    if (made) ::chmod(dir_.c_str(), 0700);
+    const std::string path = dir_ + "/lbf-run.lock";
+    lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!lock_) return io_error("cannot open " + path);
+    // Who only asks joins the one that has it; it may be about to start, or to end.
+    while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (!options.only_asked) break;
+      if (join()) return {};
+      if (++tries == kStartTries)
+        return Error{ErrorCode::kUnavailable,
+                     dir_ +
+                         " is in use by another lbf-run whose lbfd does not answer here (on another machine?): wait "
+                         "for its end"};
+      std::this_thread::sleep_for(kStartPoll);
+    }
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
     if (options.dir_was_given || number == kMostDirectories) {
       return Error{ErrorCode::kUnavailable,
-                   daemon.dir_ + " is in use by another lbf-run: wait for its end, or give another --dir"};
+                   dir_ + " is in use by another lbf-run: wait for its end, or give another --dir"};
     }
   }
+}
+
+// Whether the lbfd of the lbf-run that has the lock answers.
+bool PrivateDaemon::join() {
+  const std::string where = last_line(read_from(dir_ + "/lbf-run.lock", 0));
+  struct stat status {};
+  if (::lstat(where.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) return false;
+  auto client = HttpClient::make("unix:" + where + "/lbfd.sock");
+  if (!client) return false;
+  const auto answer = client->request("GET", "/v1/health", {}, "", HttpAuth::kNone);
+  if (!answer || answer->status != 200) return false;
+  socket_dir_ = where;
+  token_ = last_line(read_from(where + "/token", 0));
+  lock_.reset();
+  return true;
+}
+
+Result<PrivateDaemon> PrivateDaemon::start(const Parts& parts, const DaemonOptions& options) {
+  PrivateDaemon daemon;
+  if (auto taken = daemon.take_dir(options); !taken) return taken.error();
+  if (daemon.is_joined()) return daemon;
   auto token = make_token();
   if (!token) return token.error();
   daemon.token_ = std::move(*token);
   // A socket's path may have 107 characters, and a home directory may be on a file system without sockets.
-  std::string socket_dir = "/tmp/lbf-run-XXXXXX";
-  if (::mkdtemp(socket_dir.data()) == nullptr) return io_error("cannot make a directory in /tmp");
-  daemon.socket_dir_ = socket_dir;
+  constexpr const char* kBase = "/tmp";
+  constexpr const char* kPrefix = "lbf-run-";
+  remove_leftovers(kBase, kPrefix);
+  auto socket_dir = OwnedDirectory::make(kBase, kPrefix);
+  if (!socket_dir) return socket_dir.error();
+  daemon.socket_dir_ = socket_dir->path();
+  daemon.owned_socket_dir_ = std::move(*socket_dir);
   if (auto launched = daemon.launch(parts, options); !launched) return launched.error();
+  if (auto said = write_text(daemon.dir_ + "/lbf-run.lock", daemon.socket_dir_ + "\n"); !said) return said.error();
   return daemon;
 }
 
@@ -151,6 +187,7 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
 PrivateDaemon::PrivateDaemon(PrivateDaemon&& other) noexcept
     : dir_(std::move(other.dir_)),
       socket_dir_(std::exchange(other.socket_dir_, {})),
+      owned_socket_dir_(std::exchange(other.owned_socket_dir_, std::nullopt)),
       token_(std::move(other.token_)),
       port_(other.port_),
       lock_(std::move(other.lock_)),
@@ -164,7 +201,7 @@ PrivateDaemon::~PrivateDaemon() {
       (void)wait_for_child(pid_, kStopTimeoutS);
     }
   }
-  if (socket_dir_.empty()) return;
+  if (!owned_socket_dir_) return;
   for (const char* name : {"/lbfd.sock", "/token"}) ::unlink((socket_dir_ + name).c_str());
   ::rmdir(socket_dir_.c_str());
 }

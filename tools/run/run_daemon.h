@@ -4,11 +4,13 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
 #include "base/units.h"
+#include "tools/run/owned_directory.h"
 #include "tools/run/run_process.h"
 
 namespace lbf::tools {
@@ -24,8 +26,8 @@ struct DaemonOptions {
 
 class PrivateDaemon {
  public:
-  // Starts it and waits until it answers. Errors: kUnavailable (DIR in use), kIo; the message says what to
-  // do.
+  // Starts it and waits until it answers. With `only_asked` that of another lbf-run which has DIR now is as good.
+  // Errors: kUnavailable (DIR in use), kIo; the message says what to do.
   static Result<PrivateDaemon> start(const Parts& parts, const DaemonOptions& options);
   PrivateDaemon(PrivateDaemon&& other) noexcept;
   PrivateDaemon& operator=(PrivateDaemon&&) = delete;
@@ -35,6 +37,8 @@ class PrivateDaemon {
   std::string server() const { return "unix:" + socket_dir_ + "/lbfd.sock"; }
   const std::string& token() const { return token_; }
   std::uint16_t port() const { return port_; }  // of TCP; 0: none
+  // It is another lbf-run's, and ends with it.
+  bool is_joined() const { return !lock_; }
   // Processor time that lbfd has used; 0 once it has ended.
   Seconds cpu_s() const;
   // 1, 2, 3 ...: of this directory, for runs that have no job number.
@@ -42,12 +46,15 @@ class PrivateDaemon {
 
  private:
   PrivateDaemon() = default;
+  Result<void> take_dir(const DaemonOptions& options);
+  bool join();
   Result<void> launch(const Parts& parts, const DaemonOptions& options);
   std::string dir_;
   std::string socket_dir_;
+  std::optional<OwnedDirectory> owned_socket_dir_;
   std::string token_;
   std::uint16_t port_ = 0;
-  ScopedFd lock_;
+  ScopedFd lock_;  // of dir_; its file says where the lbfd of the one that has it listens
   pid_t pid_ = -1;
 };
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "base/io_error.h"
+#include "base/quoted.h"
 
 namespace lbf::tools {
 namespace {
@@ -130,12 +132,12 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s) {
 Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir, const std::string& server,
                                      const std::vector<std::string>& limits) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return io_error("pipe");
-  const ScopedFd read_end(ends[0]);
-  ScopedFd write_end(ends[1]);
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return io_error("socketpair");
+  const ScopedFd relays(ends[0]);
+  ScopedFd ours(ends[1]);
   ChildOptions options;
   options.own_session = true;
-  options.passed_fd = read_end.get();
+  options.passed_fd = relays.get();
   options.output = "/dev/null";
   std::vector<std::string> words{parts.relay,
                                  "--ring-dir",
@@ -146,18 +148,25 @@ Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring
                                  ring_dir + "/step.json",
                                  "--end-fd",
                                  "3",
+                                 "--status-fd",
+                                 "3",
                                  "--deliver-timeout-s",
                                  "20"};
   words.insert(words.end(), limits.begin(), limits.end());
   auto pid = start_child(words, options);
   if (!pid) return pid.error();
-  return LocalRelay(*pid, std::move(write_end));
+  return LocalRelay(*pid, std::move(ours));
 }
 
-bool LocalRelay::finish(Seconds timeout_s) {
-  end_.reset();
+LocalRelay::Finished LocalRelay::finish(Seconds timeout_s) {
+  ::shutdown(end_.get(), SHUT_WR);
   const auto status = wait_for_child(pid_, timeout_s);
-  return status && *status == 0;
+  Finished out;
+  out.delivered = status && *status == 0;
+  std::array<char, 1024> answer;
+  const ssize_t got = ::recv(end_.get(), answer.data(), answer.size(), MSG_DONTWAIT);
+  if (got > 1) out.nothing = on_one_line({answer.data() + 1, static_cast<std::size_t>(got) - 1});
+  return out;
 }
 
 Result<void> write_text(const std::string& path, const std::string& text) {

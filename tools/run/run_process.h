@@ -45,13 +45,17 @@ class LocalRelay {
   // Errors: kIo.
   static Result<LocalRelay> start(const Parts& parts, const std::string& ring_dir, const std::string& server,
                                   const std::vector<std::string>& limits);
-  // Ends it once it has delivered. False: something was lost, or it did not end in time.
-  bool finish(Seconds timeout_s);
+  struct Finished {
+    bool delivered = false;  // else something was lost, or it did not end in time
+    std::string nothing;     // where it had nothing to take: what it found, for people
+  };
+  // Ends it once it has delivered.
+  Finished finish(Seconds timeout_s);
 
  private:
   LocalRelay(pid_t pid, ScopedFd end) : pid_(pid), end_(std::move(end)) {}
   pid_t pid_;
-  ScopedFd end_;  // its end of file tells the relay that all is over
+  ScopedFd end_;  // its end of file tells the relay that all is over; the relay's answer comes from it
 };
 
 // Errors: kIo.

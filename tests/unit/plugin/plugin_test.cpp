@@ -156,6 +156,27 @@ TEST_F(PluginTest, SallocAndSbatchPassTheOptionsOn) {
   EXPECT_EQ(::getenv("LBF_OVERHEAD"), nullptr);
 }
 
+// sbatch inside a job inherited what the outer job's options had set.
+TEST_F(PluginTest, AJobThatAJobSubmitsHasNoneOfItsOptions) {
+  const auto submit = [&](std::vector<std::pair<const char*, const char*>> options) {
+    start(S_CTX_ALLOCATOR);
+    for (const auto& [name, value] : options) give_option(name, value);
+    EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  };
+  ::setenv("LBF_OVERHEAD", "1", 1);  // the user's own
+  submit({{"lbf-predict", nullptr}, {"lbf-overhead", "0.5"}, {"lbf-networks", "a"}});
+  EXPECT_STREQ(::getenv("LBF_OVERHEAD"), "0.5");
+  ::setenv("LBF_NETWORKS", "b", 1);  // in the script
+  submit({});
+  EXPECT_EQ(::getenv("LBF_PREDICT"), nullptr);
+  EXPECT_STREQ(::getenv("LBF_OVERHEAD"), "1");
+  EXPECT_STREQ(::getenv("LBF_NETWORKS"), "b") << "the user's own, too";
+  EXPECT_EQ(::getenv("LBF_OPTION_PREDICT"), nullptr);
+  submit({{"lbf-predict", "off"}});
+  EXPECT_STREQ(::getenv("LBF_PREDICT"), "off");
+  for (const char* name : {"LBF_OPTION_PREDICT", "LBF_USER_OVERHEAD", "LBF_OPTION_OVERHEAD"}) ::unsetenv(name);
+}
+
 TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndIsReadyForMpirun) {
   host().environment["SLURM_JOB_NODELIST"] = "node[1-3]";
   host().environment["SLURM_CPUS_ON_NODE"] = "6";
@@ -171,7 +192,9 @@ TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndIsReadyForMpirun) {
     EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
     EXPECT_THAT(host().said, IsEmpty());
     EXPECT_EQ(host().environment["LBF_PREDICT"], "on");
+    EXPECT_EQ(host().environment["LBF_OPTION_PREDICT"], "on") << "so that a job inside it does not inherit it";
     EXPECT_EQ(host().environment["LBF_OVERHEAD"], "1");
+    EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_RANKS")) << "mpirun knows how many";
     EXPECT_EQ(host().environment["LBF_LIMITS"], "relay_cpu_limit=0.5");
     EXPECT_EQ(host().environment["LD_PRELOAD"], capture_);
     const auto json = nlohmann::json::parse(contents(rings() + "/step.json"));
@@ -242,6 +265,26 @@ TEST_F(PluginTest, HowOftenAJobWasRequeued) {
   EXPECT_EQ(restart_of_step(), 2);
 }
 
+TEST_F(PluginTest, WhatTheRelayFoundInsteadOfAProgramIsSaidAtTheScriptsEnd) {
+  for (const std::uint32_t step : {SLURM_BATCH_SCRIPT, std::uint32_t{3}}) {
+    host().items[S_JOB_STEPID] = step;
+    host().environment["LBF_PREDICT"] = "1";
+    host().said.clear();
+    write_relay("Dapp has libmpi.so.40 loaded");
+    start(S_CTX_REMOTE);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    wait_for("pid.txt");
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+    if (step == 3) {
+      EXPECT_THAT(host().said, IsEmpty()) << "a step's report has it as a note";
+    } else {
+      EXPECT_THAT(host().said, ElementsAre("lbf: nothing of this job is predicted: app has libmpi.so.40 loaded"));
+    }
+    host().environment.erase("LD_PRELOAD");
+    host().environment.erase("LBF_CAPTURE_DIR");
+  }
+}
+
 TEST_F(PluginTest, AStepWithoutPredictionIsUntouched) {
   const auto before = host().environment;
   start(S_CTX_REMOTE);
@@ -276,6 +319,7 @@ TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
   ASSERT_THAT(host().said, IsEmpty());
   EXPECT_EQ(host().environment["LD_PRELOAD"], capture_ + ":/users.so");
   EXPECT_EQ(host().environment["LBF_CAPTURE_RING_BYTES"], "65536");
+  EXPECT_EQ(host().environment["LBF_CAPTURE_RANKS"], "2");
   EXPECT_EQ(host().environment["LBF_CAPTURE_GRANT"], "13333") << "a tenth of 2 % of 2 s, at 300 ns a call";
   EXPECT_EQ(host().environment["LBF_CAPTURE_PROCEDURES"], "heat::relax,pack");
   EXPECT_EQ(std::stod(host().environment["LBF_CAPTURE_PROCEDURES_LIMIT"]), 0.01) << "half of 2 %";

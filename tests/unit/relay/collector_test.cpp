@@ -19,6 +19,21 @@
 namespace lbf::relay::collector_test {
 namespace {
 
+// A container's /dev/shm of 64 MB: rings are smaller, and the report says so once.
+TEST_F(CollectorTest, SmallRingsAreNotedOnce) {
+  Sleeper a;
+  Sleeper b;
+  RingFile first(dir_.path(), a.pid(), a.pid());
+  first.put(offsetof(ring::Header, wanted_bytes), std::uint64_t{8} << 20);
+  RingFile second(dir_.path(), b.pid(), b.pid());
+  second.put(offsetof(ring::Header, rank), std::int32_t{1});
+  second.put(offsetof(ring::Header, wanted_bytes), std::uint64_t{8} << 20);
+  pass();
+  const auto notes = of_type(finish(), "note");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0]["text"].get<std::string>(), testing::HasSubstr("an event ring has 4 KiB instead of 8192 KiB"));
+}
+
 TEST_F(CollectorTest, AProcessThatFinalizesIsReportedFromBeginToEnd) {
   Sleeper process;
   RingFile file(dir_.path(), process.pid(), process.pid());

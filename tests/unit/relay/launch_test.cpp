@@ -144,6 +144,7 @@ class RunsTest : public testing::Test {
       auto result = run_relay(options_, request_, stop_);
       EXPECT_TRUE(result.ok());
       if (result) outcome_ = result->outcome;
+      if (result) nothing_ = result->nothing;
     });
   }
   ~RunsTest() override { end(); }
@@ -151,9 +152,15 @@ class RunsTest : public testing::Test {
     end_write_.reset();
     if (relay_.joinable()) relay_.join();
   }
-  // The ring of a process that has come out of MPI_Init, sent once, and ended.
+  // The ring of a process that has come out of MPI_Init, sent once, and ended. It does not say how it was
+  // started.
   std::unique_ptr<RingFile> ring(const Child& child, Rank rank, std::int32_t world_size) {
-    auto file = std::make_unique<RingFile>(staging_.path(), child.pid(), child.pid());
+    return ring(child.pid(), rank, world_size);
+  }
+  std::unique_ptr<RingFile> ring(pid_t pid, Rank rank, std::int32_t world_size,
+                                 const std::string& launch = "") {
+    auto file = std::make_unique<RingFile>(staging_.path(), pid, pid);
+    for (std::size_t i = 0; i < launch.size(); ++i) file->put(offsetof(ring::Header, launch) + i, launch[i]);
     file->put(offsetof(ring::Header, rank), rank);
     file->put(offsetof(ring::Header, world_size), world_size);
     EXPECT_TRUE(file->append(RingFile::record(EventKind::kSend, 2000, 2050)));
@@ -191,6 +198,7 @@ class RunsTest : public testing::Test {
   RequestFunction request_;
   std::atomic<bool> stop_{false};
   Outcome outcome_ = Outcome::kUnderWay;
+  std::string nothing_;
   std::thread relay_;
 };
 
@@ -235,6 +243,22 @@ TEST_F(RunsTest, SpawnedProcessesAreLeftOutAndCounted) {
   const auto decoded = lbfd_.decode(target("ompi4-1"));
   EXPECT_EQ(decoded.events.size(), 2U) << "the parent's alone";
   EXPECT_EQ(decoded.controls.back()["processes_left_out"], 1);
+}
+
+// A process that overwrites its environment (setproctitle) was taken for none of mpirun's, and silently not captured.
+TEST_F(RunsTest, TheRingSaysWhichLaunchWhateverTheProcessDoesToItsEnvironment) {
+  const auto mine = ring(::getpid(), 0, 2, environment({"PMIX_NAMESPACE=65537", "OMPI_COMM_WORLD_LOCAL_SIZE=1"}));
+  ASSERT_TRUE(ended("ompi4-1"));
+  end();
+  EXPECT_EQ(lbfd_.decode(target("ompi4-1")).events.size(), 2U);
+}
+
+TEST_F(RunsTest, AProcessWithoutALauncherIsNamedAsSuch) {
+  const auto mine = ring(::getpid(), 0, 1);
+  ::usleep(200'000);
+  end();
+  EXPECT_EQ(lbfd_.requests, 0);
+  EXPECT_THAT(nothing_, testing::HasSubstr("without mpirun or srun"));
 }
 
 TEST_F(RunsTest, AScriptWithoutMpiSendsNothing) {

@@ -1,0 +1,116 @@
+// UncapturedProgram, see uncaptured_program.h.
+#include "spank_plugin/relay/uncaptured_program.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "base/directory_handle.h"
+#include "base/number.h"
+#include "base/static_program.h"
+
+namespace lbf::relay {
+namespace {
+
+using Why = UncapturedProgram::Why;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string_view base_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool has_word(std::string_view environment, std::string_view begin) {
+  return environment.starts_with(begin) || environment.find('\0' + std::string(begin)) != std::string_view::npos;
+}
+
+// A process that a launcher counts as a rank: not the launcher's daemon, nor a script around it.
+bool is_rank(std::string_view environment) {
+  static constexpr std::string_view kNames[] = {"PMIX_RANK=", "PMI_RANK=", "OMPI_COMM_WORLD_RANK="};
+  return std::any_of(std::begin(kNames), std::end(kNames), [&](auto name) { return has_word(environment, name); });
+}
+
+bool is_mpi_library(std::string_view name) {
+  static constexpr std::string_view kBegins[] = {"libmpi.so", "libmpich.so", "libmpi_", "libmpifort.so", "libmpi-"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins), [&](auto begin) { return name.starts_with(begin); });
+}
+
+struct Loaded {
+  std::string mpi_library;
+  bool capture = false;
+};
+
+Loaded loaded_of(std::string_view maps) {
+  Loaded out;
+  while (!maps.empty()) {
+    const std::string_view line = maps.substr(0, maps.find('\n'));
+    maps.remove_prefix(std::min(line.size() + 1, maps.size()));
+    const std::string_view name = base_of(line);
+    out.capture |= name.starts_with("liblbf_capture.so");
+    if (out.mpi_library.empty() && is_mpi_library(name)) out.mpi_library = name;
+  }
+  return out;
+}
+
+std::optional<UncapturedProgram> look_at(const std::string& process, const std::string& variable) {
+  const std::string environment = text_of(process + "/environ");
+  if (!has_word(environment, variable)) return std::nullopt;
+  const Loaded loaded = loaded_of(text_of(process + "/maps"));
+  std::error_code error;
+  UncapturedProgram found;
+  found.program = std::filesystem::read_symlink(process + "/exe", error).filename().string();
+  found.library = loaded.mpi_library;
+  if (!found.library.empty()) {
+    found.why = loaded.capture ? Why::kPastPreload : Why::kPreloadReplaced;
+    return found;
+  }
+  if (!is_rank(environment)) return std::nullopt;
+  const auto is_static = is_static_program(process + "/exe");
+  found.why = is_static && *is_static ? Why::kStatic : Why::kNoMpi;
+  return found;
+}
+
+}  // namespace
+
+std::optional<UncapturedProgram> find_uncaptured_program(const std::string& proc, const std::string& ring_dir) {
+  std::string variable = "LBF_CAPTURE_DIR=" + ring_dir;
+  variable.push_back('\0');
+  std::optional<UncapturedProgram> best;
+  const DirectoryHandle all(::opendir(proc.c_str()));
+  while (const dirent* entry = all ? ::readdir(all.get()) : nullptr) {
+    if (!parse_number<int>(entry->d_name)) continue;
+    auto found = look_at(proc + "/" + entry->d_name, variable);
+    if (found && (!best || found->why < best->why)) best = std::move(found);
+  }
+  return best;
+}
+
+std::string describe(const UncapturedProgram& program) {
+  switch (program.why) {
+    case Why::kPastPreload:
+      return program.program + " has " + program.library +
+             " loaded, but no MPI call of it came to the capture: an MPI wrapper of its own, dlsym() or RTLD_DEEPBIND "
+             "goes past LD_PRELOAD, or it did not call MPI_Init; link it to the MPI library directly";
+    case Why::kPreloadReplaced:
+      return program.program + " has " + program.library +
+             " loaded, but not the capture: something replaced LD_PRELOAD; put its libraries in front of "
+             "\"$LD_PRELOAD\" instead";
+    case Why::kStatic:
+      return program.program +
+             " is linked statically: nothing can be loaded into it, so nothing of it is seen; link it dynamically";
+    case Why::kNoMpi:
+      break;
+  }
+  return program.program +
+         " was started as a rank, but has no MPI library loaded: lbf sees programs of Open MPI and MPICH as shared "
+         "libraries";
+}
+
+}  // namespace lbf::relay
