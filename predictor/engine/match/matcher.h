@@ -233,6 +233,8 @@ class Matcher {
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
   // `call_s` of the window that is open, in none of its blocks.
   void emit_unseen(Rank rank, RankState& state, Duration call_s);
+  // kOpInWork, or 0, of a window that closes after PROCESS_S of work.
+  static std::uint8_t in_work_flag(const RankState& state, Seconds process_s);
   // True: there was one. `process_s` since the last call is the window's; `call_s` as of kWindowClose.
   bool end_last_window(Rank rank, Seconds process_s, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);

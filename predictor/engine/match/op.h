@@ -46,6 +46,7 @@ enum OpFlags : std::uint8_t {
   kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
+  kOpInWork = 64,      // kWindowClose: most of the window is process time just before it
   kOpVaries = 32,      // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
 };
 

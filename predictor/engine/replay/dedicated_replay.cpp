@@ -381,7 +381,7 @@ void DedicatedReplay::note_window(ProcessIndex index, const Op& op) {
   if (op.kind == OpKind::kWindowOpen) {
     window_clocks_.open(index, measured_s, clock, op.call_s);
   } else if (op.kind == OpKind::kWindowClose) {
-    window_clocks_.close(index, op.window(), measured_s, clock);
+    window_clocks_.close(index, op.window(), measured_s, clock, closing_of(op));
   } else {
     window_clocks_.end_block(index, op.block(), measured_s, clock);
   }

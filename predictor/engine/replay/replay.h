@@ -20,6 +20,11 @@ inline bool is_before(Seconds a_s, Seconds b_s) {
   return a_s < b_s - kSameTime * std::max(1.0, a_s);
 }
 
+// REQUIRES: a kWindowClose.
+inline WindowClocks::Closing closing_of(const Op& op) {
+  return (op.flags & kOpInWork) != 0 ? WindowClocks::Closing::kInWork : WindowClocks::Closing::kAfterCall;
+}
+
 // What a process waits for: the message, or that its message has a receive.
 enum class Awaited : std::uint8_t { kMessage, kReceive };
 

@@ -354,7 +354,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kBlockEnd:  // not here, run() has it
         break;
       case OpKind::kWindowClose:
-        window_clocks_.close(index, op.window(), process.measured_s + op.work_s + op.call_s, {&now_s, 1});
+        window_clocks_.close(index, op.window(), process.measured_s + op.work_s + op.call_s, {&now_s, 1},
+                             closing_of(op));
         break;
       case OpKind::kCopy:
       case OpKind::kReduce:
