@@ -31,7 +31,9 @@ enum class EventKind : std::uint8_t {
                      // next receive on (peer, tag, comm) will take, and leaves it there
   kCollective = 8,   // blocking collective
   kIcollective = 9,  // non-blocking collective: starts here, ends at the kWait of `request`
-  kBlocked = 10,     // `off_s` off the processor that no placement shortens (I/O, sleep, paging, GPU)
+  kBlocked = 10,  // `off_s` off the processor that no placement shortens (I/O, sleep, paging, GPU). With look_period:
+                  // slept between looks for the message that the next event takes or finds; where it comes earlier,
+                  // the next look finds it
   kUnmodelled = 11,  // an MPI call that the replay has no model for: `call_s` is kept as it was measured
   kEnter = 12,       // procedure entry (procedure LBF); `values[0]` = procedure id (as ProcedureTable gives it)
   kLeave = 13,
@@ -213,6 +215,15 @@ constexpr std::uint64_t window_number(const Event& event) {
 constexpr std::uint64_t lost_events(const Event& event) {
   assert(event.kind == EventKind::kGap);
   return event.bytes;
+}
+// Of the sleeps that a kBlocked event sums up; 0: it is none between looks.
+constexpr Nanoseconds look_period_ns(const Event& event) {
+  assert(event.kind == EventKind::kBlocked);
+  return event.bytes < std::uint64_t{1} << 56 ? static_cast<Nanoseconds>(event.bytes) : 0;
+}
+constexpr void set_look_period(Event& event, Nanoseconds period_ns) {
+  assert(event.kind == EventKind::kBlocked);
+  event.bytes = static_cast<Bytes>(period_ns);
 }
 constexpr std::int32_t phase_level(const Event& event) {
   assert(event.kind == EventKind::kPhase);

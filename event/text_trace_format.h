@@ -60,12 +60,13 @@ enum Key : unsigned {
   kTime = 1u << 12,
   kSelf = 1u << 13,
   kCalls = 1u << 14,
+  kEvery = 1u << 15,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 15> kKeyNames{{{"to", kTo},
+inline constexpr std::array<KeyName, 16> kKeyNames{{{"to", kTo},
                                                     {"from", kFrom},
                                                     {"tag", kTag},
                                                     {"bytes", kBytes},
@@ -79,7 +80,8 @@ inline constexpr std::array<KeyName, 15> kKeyNames{{{"to", kTo},
                                                     {"buffered", kBuffered},
                                                     {"time", kTime},
                                                     {"self", kSelf},
-                                                    {"calls", kCalls}}};
+                                                    {"calls", kCalls},
+                                                    {"every", kEvery}}};
 
 struct LineKind {
   std::string_view name;
@@ -95,7 +97,7 @@ inline constexpr std::array<LineKind, 14> kLineKinds{{
     {"endRecv", EventKind::kEndRecv, kFrom | kTag | kBytes, kComm | kReq},
     {"wait", EventKind::kWait, kReq, 0},
     {"coll", EventKind::kCollective, kOp, kBytes | kRoot | kComm},
-    {"blocked", EventKind::kBlocked, kOff, 0},
+    {"blocked", EventKind::kBlocked, kOff, kEvery},
     {"enter", EventKind::kEnter, kProc, 0},
     {"leave", EventKind::kLeave, kProc, 0},
     {"procedure", EventKind::kProcedure, kProc | kTime, kSelf | kCalls},

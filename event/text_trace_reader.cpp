@@ -516,6 +516,10 @@ class Reader : private Lines {
         if (!off_s) return off_s.error();
         state.off_s += *off_s;
         event.off_s = take_whole_ns(state.off_s);
+        if (!keys.has(kEvery)) return {};
+        const Result<Seconds> every_s = seconds(keys.value(kEvery), "every");
+        if (!every_s) return every_s.error();
+        set_look_period(event, Duration(*every_s).ns());
         return {};
       }
       case EventKind::kEnter:

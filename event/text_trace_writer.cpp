@@ -112,7 +112,12 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
     case EventKind::kCollective:
       return append_collective(rank, event);
     case EventKind::kBlocked:
-      return append_blocked(rank, event.process_s, event.off_s);
+      if (Result<void> done = append_blocked(rank, event.process_s, event.off_s); !done) return done;
+      if (look_period_ns(event) > 0) {
+        line_ += " every=";
+        append_seconds(line_, seconds_from_ns(look_period_ns(event)));
+      }
+      return {};
     case EventKind::kIo:
       return append_blocked(rank, event.process_s, event.call_s);
     case EventKind::kOneSided:

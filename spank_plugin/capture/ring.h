@@ -267,10 +267,14 @@ inline void set_spawned(Record& record, std::uint64_t processes) noexcept {
 // kRecordAdjust: ticks of the gap before the *next* record that are no process time.
 struct Adjustment {
   std::uint64_t preempted = 0;  // dropped: another process ran
-  std::uint64_t blocked = 0;    // kept: becomes a kBlocked event
+  std::uint64_t blocked = 0;    // kept: becomes kBlocked events
   // Inside calls that have no record of their own and between failed polls. Dropped: the replay decides how long a wait
   // is.
   std::uint64_t waiting = 0;
+  // Of `blocked`: sleep between one call that found nothing (MPI_Test, MPI_Iprobe ...) and the next call. It is waiting
+  // with a period, if the record is of a call that looks, too.
+  std::uint64_t look_sleep = 0;
+  std::uint32_t look_sleeps = 0;
 
   bool any() const noexcept { return (preempted | blocked | waiting) != 0; }
 };
@@ -281,11 +285,16 @@ inline Record record_of(const Adjustment& adjustment) noexcept {
   record.enter = adjustment.preempted;
   record.leave = adjustment.blocked;
   record.bytes = adjustment.waiting;
+  record.tag = static_cast<std::int32_t>(adjustment.look_sleep);
+  record.peer = static_cast<std::int32_t>(adjustment.look_sleep >> 32);
+  record.request = adjustment.look_sleeps;
   return record;
 }
 inline Adjustment adjustment_of(const Record& record) noexcept {
   assert(record.kind == kRecordAdjust);
-  return {record.enter, record.leave, record.bytes};
+  const std::uint64_t look_sleep =
+      std::uint64_t{static_cast<std::uint32_t>(record.peer)} << 32 | static_cast<std::uint32_t>(record.tag);
+  return {record.enter, record.leave, record.bytes, look_sleep, record.request};
 }
 
 enum class ProcedureWord : std::int32_t {

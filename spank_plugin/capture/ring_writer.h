@@ -113,6 +113,12 @@ class RingWriter {
     set_plain(false);
   }
 
+  // BLOCKED ticks that adjust() was told of are sleep after a call that looked and found nothing.
+  void note_look_sleep(std::uint64_t blocked) noexcept {
+    adjust_.look_sleep += blocked;
+    ++adjust_.look_sleeps;
+  }
+
   // A record that will be missing for another reason than a full ring.
   void count_lost() noexcept { header_->lost_records.store(++lost_total_, std::memory_order_relaxed); }
 

@@ -2,10 +2,12 @@
 #include "spank_plugin/relay/record_converter.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "event/mpi_function_table.h"
 #include "event/procedure_table.h"
 #include "event/wire.h"
 
@@ -30,6 +32,31 @@ bool has_world_peer(EventKind kind) {
 constexpr unsigned kRateBits = 48;
 constexpr Nanoseconds kLongestNs = Nanoseconds{1} << 56;  // the wire's
 
+// Functions that look whether a message is there, and do not wait for it.
+bool is_look(std::uint16_t function_id) {
+  const MpiFunction* const function = mpi_function(function_id);
+  if (function == nullptr) return false;
+  switch (function->role) {
+    case MpiRole::kTest:
+    case MpiRole::kTestany:
+    case MpiRole::kTestall:
+    case MpiRole::kTestsome:
+    case MpiRole::kIprobe:
+    case MpiRole::kImprobe:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Equal to 1 %: an event with another period costs a shape of its own in its batch (docs/formats/wire-v1.md).
+Nanoseconds rounded_period(Nanoseconds period_ns) {
+  constexpr int kBits = 7;
+  const int width = std::bit_width(static_cast<std::uint64_t>(period_ns));
+  const int low = width > kBits ? width - kBits : 0;
+  return period_ns >> low << low;
+}
+
 Error bad_record(const ring::Record& record, const std::string& what) {
   return invalid_input("a record of kind " + std::to_string(record.kind) + " with " + what);
 }
@@ -52,6 +79,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     const ring::Adjustment adjustment = ring::adjustment_of(record);
     dropped_ticks_ = add_saturating(dropped_ticks_, add_saturating(adjustment.preempted, adjustment.waiting));
     blocked_ticks_ = add_saturating(blocked_ticks_, adjustment.blocked);
+    look_sleep_ticks_ = add_saturating(look_sleep_ticks_, adjustment.look_sleep);
+    look_sleeps_ += adjustment.look_sleeps;
     return {};
   }
   if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
@@ -119,11 +148,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
     call = add_saturating(call, std::exchange(unrecorded_ticks_, 0));
   event.call_s = call_rounding_.take(call, seconds_per_tick);
-  if (blocked > 0) {
-    Event off = event_of_kind(EventKind::kBlocked);
-    off.off_s = off_rounding_.take(blocked, seconds_per_tick);
-    sink(off);
-  }
+  if (blocked > 0) add_blocked(blocked, event, seconds_per_tick, sink);
+  look_sleep_ticks_ = look_sleeps_ = 0;
   exited_ = event.kind == EventKind::kExit;
   if (event.kind == EventKind::kWindowClose) closed_ = true;
   if (event.kind == EventKind::kSkipped && skipped_side(event) == SkippedSide::kEverything) off_ = true;
@@ -134,6 +160,21 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   }
   sink(event);
   return {};
+}
+
+void RecordConverter::add_blocked(std::uint64_t blocked, const Event& event, Seconds seconds_per_tick,
+                                  const RelayEventSink& sink) {
+  const bool looks = look_sleeps_ > 0 && is_look(event.function);
+  const std::uint64_t look_sleep = looks ? std::min(look_sleep_ticks_, blocked) : 0;
+  Event off = event_of_kind(EventKind::kBlocked);
+  if (look_sleep < blocked) {
+    off.off_s = off_rounding_.take(blocked - look_sleep, seconds_per_tick);
+    sink(off);
+  }
+  if (look_sleep == 0) return;
+  off.off_s = off_rounding_.take(look_sleep, seconds_per_tick);
+  set_look_period(off, rounded_period(off.off_s.ns() / static_cast<Nanoseconds>(look_sleeps_)));
+  sink(off);
 }
 
 Result<void> RecordConverter::check_definition(const ring::Record& record,

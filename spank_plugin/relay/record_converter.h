@@ -2,10 +2,10 @@
 //
 // Place in the event's way: ring -> RingReader -> *RecordConverter* -> batches. Implements the rules of
 // spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) -
-// what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it
-// (docs/adr/0002-process-time-by-tsc.md); preempted and waiting time is dropped. Sums are exact: what keep-alive events
-// gave the process in advance is taken from the gaps that follow. Of calls that threads make side by side each has the
-// time that passed since the one before it in the sequence ended.
+// what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it, sleep between
+// two looks for a message one of its own (docs/adr/0002-process-time-by-tsc.md); preempted and waiting time is dropped.
+// Sums are exact: what keep-alive events gave the process in advance is taken from the gaps that follow. Of calls that
+// threads make side by side each has the time that passed since the one before it in the sequence ended.
 //
 // A record on a communicator whose definition never came (docs/capture.md, "Communicators") becomes a kGap
 // event of one event with its times: lbfd refuses what it cannot know, and the other ranks of the node with
@@ -84,6 +84,8 @@ class RecordConverter {
     std::uint64_t rest_ = std::uint64_t{1} << 47;  // of a nanosecond, times 2^48; half of one: to the nearest
   };
 
+  // kBlocked events before EVENT, of BLOCKED ticks off the processor since the record before.
+  void add_blocked(std::uint64_t blocked, const Event& event, Seconds seconds_per_tick, const RelayEventSink& sink);
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
@@ -93,6 +95,8 @@ class RecordConverter {
   std::uint64_t dropped_ticks_ = 0;     // preempted and waiting, since the last record
   std::uint64_t unrecorded_ticks_ = 0;  // the same, since the window opened, and not told yet
   std::uint64_t blocked_ticks_ = 0;
+  std::uint64_t look_sleep_ticks_ = 0;  // of the latter
+  std::uint64_t look_sleeps_ = 0;
   Rounding process_rounding_;
   Rounding call_rounding_;
   Rounding off_rounding_;

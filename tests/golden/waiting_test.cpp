@@ -107,5 +107,39 @@ TEST(WaitingRanks, TakeTurnsFromThoseThatWork) {
   EXPECT_THAT(prediction.front().rank_finish_s, ElementsAre(4, 7, 8, 21));
 }
 
+// A rank that sleeps between looks finds the message at the first one after its arrival, here at 5 s; each sleep is
+// 3 s, however many there were in the run.
+TEST(SleepsBetweenLooks, EndAtTheNextOneThatFindsTheMessage) {
+  const auto finish_of_looks = [](const std::string& sleep_and_wait) {
+    const engine::Target target = make_target(2, "block", 1, 2, golden::network(kNetwork));
+    return golden::predict_all("0 send 4 to=1 tag=0 bytes=1\n0 exit 0\n1 startRecv 0 from=0 tag=0 req=1\n" +
+                                   sleep_and_wait + "1 exit 0\n",
+                               2, {target})
+        .front()
+        .rank_finish_s[1];
+  };
+  EXPECT_EQ(finish_of_looks("1 blocked 0 off=9 every=3\n1 endRecv 0 from=0 tag=0 bytes=1 req=1\n"), 6);
+  // What it did between the looks is work: it begins to wait after it.
+  EXPECT_EQ(finish_of_looks("1 blocked 1 off=9 every=3\n1 endRecv 0.5 from=0 tag=0 bytes=1 req=1\n"), 7.5);
+  // The message was there before it looked: no sleep.
+  EXPECT_EQ(finish_of_looks("1 blocked 0 off=9 every=3\n1 endRecv 8 from=0 tag=0 bytes=1 req=1\n"), 8);
+  // No look but a blocking call after the sleep: that is kept.
+  EXPECT_EQ(finish_of_looks("1 blocked 0 off=9 every=3\n1 compute 0\n1 endRecv 0 from=0 tag=0 bytes=1 req=1\n"), 9);
+}
+
+// ... and lets the others have the processor meanwhile.
+TEST(SleepsBetweenLooks, TakeNoProcessor) {
+  const std::string trace =
+      "0 send 4 to=1 tag=0 bytes=1\n0 exit 0\n"
+      "1 startRecv 0 from=0 tag=0\n1 blocked 0 off=30 every=3\n1 endRecv 0 from=0 tag=0 bytes=1\n1 send 0 to=2 tag=0 "
+      "bytes=1\n1 exit 0\n"
+      "2 startRecv 0 from=1 tag=0\n2 endRecv 0 from=1 tag=0 bytes=1\n2 exit 0\n";
+  for (const engine::Waiting waiting : {engine::Waiting::kYield, engine::Waiting::kBlock}) {
+    engine::Target target = make_target(3, "block", 1, 1, golden::network(kNetwork));
+    target.waiting = waiting;
+    EXPECT_THAT(golden::predict_all(trace, 3, {target}).front().rank_finish_s, ElementsAre(4, 6, 7));
+  }
+}
+
 }  // namespace
 }  // namespace lbf::waiting_test

@@ -132,6 +132,10 @@ std::string event_line(Rank rank, const Event& event) {
     case EventKind::kBlocked:
       line += " off=";
       append_seconds(line, event.off_s);
+      if (look_period_ns(event) > 0) {
+        line += " every=";
+        append_seconds(line, seconds_from_ns(look_period_ns(event)));
+      }
       break;
     case EventKind::kPhase:
       append(line, "level", event.tag);

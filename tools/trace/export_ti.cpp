@@ -297,6 +297,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
       case engine::OpKind::kExit:
         add_line(rank, "finalize");
         break;
+      case engine::OpKind::kLook:
       case engine::OpKind::kPeek:
       case engine::OpKind::kCompute:
       case engine::OpKind::kWindowOpen:

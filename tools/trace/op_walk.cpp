@@ -75,7 +75,8 @@ Result<void> OpWalk::run(engine::ProcessIndex index, Unsent unsent) {
     }
     const engine::Message* message = op->names_message() ? &store_.message(op->message()) : nullptr;
     bool sent = true;
-    if (message != nullptr && (op->kind == engine::OpKind::kRecv || op->kind == engine::OpKind::kPeek)) {
+    if (message != nullptr &&
+        (op->kind == engine::OpKind::kRecv || op->kind == engine::OpKind::kLook || op->kind == engine::OpKind::kPeek)) {
       Slot& slot = slot_of(op->message());
       sent = slot.sent;
       if (!sent && unsent == Unsent::kWaits) {

@@ -46,6 +46,12 @@ bool may_come_between_windows(EventKind kind) {
          kind == EventKind::kGap;
 }
 
+// What comes between sleeps of a rank that looks for a message and the event that says for which.
+bool keeps_sleep(EventKind kind) {
+  return kind == EventKind::kStartRecv || kind == EventKind::kProcedure || kind == EventKind::kEnter ||
+         kind == EventKind::kLeave || kind == EventKind::kKeepAlive || kind == EventKind::kCommCreate;
+}
+
 // Whole nanoseconds, of which any three can be added.
 bool are_durations(const Event& event) {
   constexpr std::uint64_t kOthers = ~((std::uint64_t{1} << 61) - 1);
@@ -360,8 +366,13 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     state.held_since = state.events;
   }
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
-  if (state.counting) [[unlikely]] {
-    if (!may_come_between_windows(event.kind)) return fail(rank, "an event while the capture only counts");
+  if ((state.counting | state.slept) != 0) [[unlikely]] {
+    if (state.slept && !keeps_sleep(event.kind)) {
+      --state.events;
+      return feed_after_sleep(rank, state, event);
+    }
+    if (state.counting && !may_come_between_windows(event.kind))
+      return fail(rank, "an event while the capture only counts");
   }
   switch (event.kind) {
     case EventKind::kSend:
@@ -412,6 +423,12 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       if (event.call_s > 0) emit_unseen(rank, state, event.call_s);
       return {};
     case EventKind::kBlocked:
+      if (look_period_ns(event) > 0) {
+        emit_plain(rank, event);
+        state.slept = true;
+        state.sleep = {event.off_s, seconds_from_ns(look_period_ns(event))};
+        return {};
+      }
       emit(process, Op::plain(OpKind::kBlocked, event.process_s, event.off_s, event.call_s > 0 ? 0 : kOpEndsEvent));
       if (event.call_s > 0) emit(process, Op::plain(OpKind::kCompute, 0, event.call_s, kOpEndsEvent));
       return {};
@@ -445,6 +462,46 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   return fail(rank, "unknown kind " + number(static_cast<int>(event.kind)));
 }
 
+void Matcher::keep_sleep(Rank rank, RankState& state) {
+  state.slept = false;
+  emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kBlocked, 0, state.sleep.off_s));
+}
+
+Result<void> Matcher::feed_after_sleep(Rank rank, RankState& state, const Event& event) {
+  const ActiveRequest* const request = event.kind == EventKind::kWait ? state.requests.find(event.request) : nullptr;
+  const bool in_background = request != nullptr && request->what() == RequestKind::kCollective;
+  if (!in_background && event.kind != EventKind::kEndRecv && event.kind != EventKind::kProbe) {
+    keep_sleep(rank, state);
+    return feed_one(rank, state, event);
+  }
+  const ProcessIndex process = static_cast<ProcessIndex>(rank);
+  const Seconds period_s = std::min(state.sleep.period_s, state.sleep.off_s);
+  state.slept = false;
+  // What the rank did between its looks, whatever it found. Of the sleep the look below has one period, the rest is
+  // measured time only.
+  emit(process, Op::plain(OpKind::kCompute, event.process_s, state.sleep.off_s - period_s));
+  Event wait = event;
+  wait.process_s = Duration();
+  if (in_background) {
+    const MessageIndex end = records_[request->value].message;
+    store_.expect(end);
+    emit(process, Op::on_message(OpKind::kLook, end, 0, period_s, kOpInternal));
+    return feed_one(rank, state, wait);
+  }
+  if (Result<void> fed = feed_one(rank, state, wait); !fed) return fed;
+  Op& last = store_.last(process);
+  if (last.kind != OpKind::kRecv && last.kind != OpKind::kPeek) {  // lost events: it is not known what came
+    emit(process, Op::plain(OpKind::kBlocked, 0, period_s));
+    return {};
+  }
+  const Op found = last;
+  if (found.kind == OpKind::kRecv) store_.expect(found.message());  // of a kPeek push() does it
+  last = Op::on_message(OpKind::kLook, found.message(), 0, period_s, found.flags & kOpInternal);
+  last.function = found.function;
+  store_.push(process, found);
+  return {};
+}
+
 void Matcher::shift_procedures(ProcedurePlan plan) {
   store_.set_row_width(plan.scenarios.size() + plan.profiled.size());
   procedures_.emplace(store_.ranks(), store_, std::move(plan));
@@ -461,6 +518,7 @@ void Matcher::close(Rank rank) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (state.closed) return;
   state.closed = true;
+  if (state.slept) keep_sleep(rank, state);
   release_posts(rank);
   const bool last = ++closed_ranks_ == store_.ranks();
   if (procedures_) {

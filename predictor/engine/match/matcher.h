@@ -103,12 +103,18 @@ class Matcher {
     std::uint32_t unplaced = 0;  // ... its entry there
     OneSided::Ticket one_sided;
   };
+  // Of kBlocked events with a period.
+  struct Sleep {
+    Seconds off_s = 0;
+    Seconds period_s = 0;
+  };
   struct RankState {
     std::uint64_t events = 0;
     std::uint32_t postings = 0;
     bool exited = false;
     bool closed = false;
     bool gap = false;
+    bool slept = false;                         // between looks: `sleep` waits for the event that says for what
     bool counting = false;                      // between two capture windows
     std::uint32_t window = 0;                   // the one that is open
     ProcessIndex ghost = kNobody;               // of the kSkipped events that came last, one after the other
@@ -119,7 +125,8 @@ class Matcher {
     std::uint64_t measured_ns = 0;              // since its window opened, in events; modulo 2^64
     std::uint64_t block_end_ns = blocks::kShortestNs;  // ... at which its block ends; kNeverNs: the window is not cut
     std::uint32_t block = 0;                           // of its window
-    ActiveRequest blocking_receive;                    // the startRecv without request, or of kind kNone
+    Sleep sleep;
+    ActiveRequest blocking_receive;  // the startRecv without request, or of kind kNone
     RequestTable requests;
     std::unique_ptr<UnplacedReceives> unplaced;  // records of receives without a place; nullptr: there never was one
     std::uint64_t held_since = 0;                // event of the first held kPost
@@ -201,6 +208,10 @@ class Matcher {
   void cancel_receive(Rank rank, ActiveRequest request);
 
   Result<void> feed_one(Rank rank, RankState& state, const Event& event);
+  // feed_one, where the rank slept between looks before the event.
+  Result<void> feed_after_sleep(Rank rank, RankState& state, const Event& event);
+  // The sleep that is held becomes blocked time.
+  void keep_sleep(Rank rank, RankState& state);
   // feed_one, with procedures.
   Result<void> feed_shifted(Rank rank, RankState& state, Event event);
   Result<void> feed_send(Rank rank, RankState& state, const Event& event);
@@ -233,6 +244,8 @@ class Matcher {
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
   // `call_s` of the window that is open, in none of its blocks.
   void emit_unseen(Rank rank, RankState& state, Duration call_s);
+  // kOpInWork, or 0, of a window that closes after PROCESS_S of work.
+  static std::uint8_t in_work_flag(const RankState& state, Seconds process_s);
   // True: there was one. `process_s` since the last call is the window's; `call_s` as of kWindowClose.
   bool end_last_window(Rank rank, Seconds process_s, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);

@@ -17,6 +17,10 @@ std::uint64_t member_key(std::uint32_t comm, Rank rank) {
 
 }  // namespace
 
+std::uint8_t Matcher::in_work_flag(const RankState& state, Seconds process_s) {
+  return process_s > seconds_from_ns(static_cast<Nanoseconds>(state.measured_ns)) ? kOpInWork : 0;
+}
+
 Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (windows_.empty()) windows_.push_back(0);
@@ -43,7 +47,8 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   emit(process, Op::plain(OpKind::kCompute, event.process_s, 0));
   if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
   state.block_end_ns = blocks::kNeverNs;
-  emit(process, Op::on_window(OpKind::kWindowClose, state.window, event.call_s, kOpEndsEvent));
+  emit(process, Op::on_window(OpKind::kWindowClose, state.window, event.call_s,
+                              static_cast<std::uint8_t>(kOpEndsEvent | in_work_flag(state, event.process_s))));
   state.counting = true;
   return {};
 }
@@ -101,7 +106,8 @@ bool Matcher::end_last_window(Rank rank, Seconds process_s, Seconds call_s) {
   emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kCompute, process_s, 0));
   if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
   state.block_end_ns = blocks::kNeverNs;
-  emit(static_cast<ProcessIndex>(rank), Op::on_window(OpKind::kWindowClose, state.window, call_s));
+  emit(static_cast<ProcessIndex>(rank),
+       Op::on_window(OpKind::kWindowClose, state.window, call_s, in_work_flag(state, process_s)));
   return true;
 }
 

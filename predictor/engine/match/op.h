@@ -29,6 +29,8 @@ enum class OpKind : std::uint8_t {
   kPost,         // a receive is posted (the papers' startRecv): takes no time, a rendezvous message can start
   kRecv,         // posts the receive unless a kPost did, waits until the message has arrived (the papers'
                  // endRecv), then the receiver's protocol processing
+  kLook,         // waits as kPeek, but asleep: it looks once in each `call_s`, and goes on at the first look that finds
+                 // the message
   kPeek,         // waits until the message is announced, leaves it (probe)
   kExit,         // the process ends
   kWindowOpen,   // `call_s` passed, of which nothing else is known; then the clock of the capture window starts
@@ -46,6 +48,7 @@ enum OpFlags : std::uint8_t {
   kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
+  kOpInWork = 64,      // kWindowClose: most of the window is process time just before it
   kOpVaries = 32,      // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
 };
 
@@ -65,7 +68,7 @@ constexpr bool is_window_edge(OpKind kind) {
 // What an op is about besides its times depends on its kind: a message, a window, a block, bytes, or a row of the
 // store. One factory and one accessor for each; debug builds check that they agree with the kind.
 struct Op {
-  // kSend, kWaitSend, kPost, kRecv, kPeek. kPost: kNoMessage where its message never gets known.
+  // kSend, kWaitSend, kPost, kRecv, kLook, kPeek. kPost: kNoMessage where its message never gets known.
   static constexpr Op on_message(OpKind kind, MessageIndex message, Seconds work_s = 0, Seconds call_s = 0,
                                  std::uint8_t flags = 0) {
     assert(takes_message(kind));
@@ -132,7 +135,7 @@ struct Op {
 
  public:
   Seconds work_s = 0;  // processor work at speed 1, before the action
-  Seconds call_s = 0;  // kBlocked: see there; else measured time inside the call, which only the
+  Seconds call_s = 0;  // kBlocked, kLook: see there; else measured time inside the call, which only the
                        // measured progress counts (work_s + call_s of every op)
 };
 static_assert(sizeof(Op) == 24);

@@ -90,6 +90,8 @@ class OpStore {
       touch(process);
     return pushed;
   }
+  // REQUIRES: the last push() was to this process.
+  Op& last(ProcessIndex process) { return queues_[process].at[-1]; }
   // Says which message a held kPost takes (kNoMessage: that will never be known) and lets it pass.
   void release(ProcessIndex process, Op& post, MessageIndex message);
   // The same for another op that is held: what it does is known now.

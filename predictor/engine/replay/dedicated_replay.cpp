@@ -274,17 +274,20 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
   if (!slot.sent) return wait(index, op.message(), Awaited::kMessage);
   Seconds* const clock = &clock_s_[index * count_];
   const Seconds* const arrival = messages_.arrival_s(op.message());
+  const auto go_on = [&](std::size_t k, Seconds there_s) {
+    if (op.kind == OpKind::kLook) there_s = first_look_s(clock[k], there_s, op.call_s);
+    clock[k] = std::max(clock[k], there_s);
+  };
   if (slot.matched) {
-    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
+    for (std::size_t k = 0; k < count_; ++k) go_on(k, arrival[k]);
   } else {
     const Message& message = store_.message(op.message());
     const Seconds* const row = costs_of(message);
     for_targets(message, [&](std::size_t k, std::size_t where) {
       const Seconds flight_s = row[3 * where * count_ + k];
       const bool announced = is_rendezvous(message, k, where);
-      clock[k] =
-          std::max(clock[k], arrival[k] + first_delay_s(slot, k, where) +
-                                 (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
+      go_on(k, arrival[k] + first_delay_s(slot, k, where) +
+                   (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
     });
   }
   use(op.message(), slot);
@@ -345,6 +348,7 @@ void DedicatedReplay::run(ProcessIndex index) {
       case OpKind::kRecv:
         if (!execute_recv<kTargets>(index, *op)) return;
         break;
+      case OpKind::kLook:
       case OpKind::kPeek:
         if (!execute_peek(index, *op)) return;
         break;
@@ -381,7 +385,7 @@ void DedicatedReplay::note_window(ProcessIndex index, const Op& op) {
   if (op.kind == OpKind::kWindowOpen) {
     window_clocks_.open(index, measured_s, clock, op.call_s);
   } else if (op.kind == OpKind::kWindowClose) {
-    window_clocks_.close(index, op.window(), measured_s, clock);
+    window_clocks_.close(index, op.window(), measured_s, clock, closing_of(op));
   } else {
     window_clocks_.end_block(index, op.block(), measured_s, clock);
   }

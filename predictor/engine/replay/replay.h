@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,18 @@ namespace lbf::engine {
 inline bool is_before(Seconds a_s, Seconds b_s) {
   constexpr double kSameTime = 1e-10;
   return a_s < b_s - kSameTime * std::max(1.0, a_s);
+}
+
+// When a process that looks once in each PERIOD from SINCE on finds what is there from THERE on.
+inline Seconds first_look_s(Seconds since_s, Seconds there_s, Seconds period_s) {
+  if (there_s <= since_s || !(period_s > 0)) return there_s;
+  const double periods = (there_s - since_s) / period_s;
+  return std::max(there_s, since_s + std::ceil(periods - 1e-9) * period_s);
+}
+
+// REQUIRES: a kWindowClose.
+inline WindowClocks::Closing closing_of(const Op& op) {
+  return (op.flags & kOpInWork) != 0 ? WindowClocks::Closing::kInWork : WindowClocks::Closing::kAfterCall;
 }
 
 // What a process waits for: the message, or that its message has a receive.

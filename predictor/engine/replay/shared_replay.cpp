@@ -122,21 +122,23 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
   return true;
 }
 
+template <SharedReplay::Waits kHow>
 [[gnu::always_inline]] inline bool SharedReplay::await(ProcessIndex index, MessageIndex message, Awaited what,
                                                        Seconds time_s, Seconds now_s) {
   Process& process = processes_[index];
   const bool waited = process.waits_for != kNoMessage;
+  const bool takes_turns = kHow == Waits::kAwake && process.takes_turns;
   if (!waited) process.wait_since_s = now_s;
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
     if (process.spins) stop_spinning(index, now_s);
-    if (waited && process.takes_turns) count_waiting(nodes_[process.node], -1, now_s);
+    if (waited && takes_turns) count_waiting(nodes_[process.node], -1, now_s);
     return false;
   }
-  if (!waited && process.takes_turns) count_waiting(nodes_[process.node], 1, now_s);
+  if (!waited && takes_turns) count_waiting(nodes_[process.node], 1, now_s);
   process.waits_for = message;
   process.for_post = what == Awaited::kReceive;
-  if (target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
+  if (kHow == Waits::kAwake && target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
     process.spins = true;
     bring_to(nodes_[process.node], now_s);
     ++nodes_[process.node].spinning;
@@ -225,6 +227,13 @@ Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
   const Flight& flight = flights_[op.message()];
   const Seconds ready_s = flight.arrival_s - cost(message).flight_s - flight.first_delay_s;
   return is_before(ready_s, process.connected_s) ? localities_.path(locality(message)).first_peer_s : 0;
+}
+
+Seconds SharedReplay::announced_s(MessageIndex index) {
+  const Flight& flight = flight_of(index);
+  const Message& message = store_.message(index);
+  if (!flight.sent || flight.posted || !is_rendezvous(message)) return flight.arrival_s;
+  return flight.sent_s + rendezvous(message).handshake_s;
 }
 
 [[gnu::always_inline]] inline void SharedReplay::execute_send(MessageIndex index, Seconds delay_s, Seconds now_s) {
@@ -338,12 +347,16 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         if (start_work(index, work_s, now_s)) return false;
         break;
       }
+      case OpKind::kLook: {
+        const Seconds until_s = announced_s(op.message());
+        if (await<Waits::kAsleep>(index, op.message(), Awaited::kMessage, until_s, now_s)) return false;
+        process.stage = Stage::kAfter;
+        use(op.message());
+        if (start_wait(index, first_look_s(process.wait_since_s, until_s, op.call_s), now_s)) return false;
+        break;
+      }
       case OpKind::kPeek: {
-        const Flight& flight = flight_of(op.message());
-        Seconds until_s = flight.arrival_s;
-        if (flight.sent && !flight.posted && is_rendezvous(store_.message(op.message()))) {
-          until_s = flight.sent_s + rendezvous(store_.message(op.message())).handshake_s;
-        }
+        const Seconds until_s = announced_s(op.message());
         if (await(index, op.message(), Awaited::kMessage, until_s, now_s)) return false;
         use(op.message());
         break;
@@ -354,7 +367,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kBlockEnd:  // not here, run() has it
         break;
       case OpKind::kWindowClose:
-        window_clocks_.close(index, op.window(), process.measured_s + op.work_s + op.call_s, {&now_s, 1});
+        window_clocks_.close(index, op.window(), process.measured_s + op.work_s + op.call_s, {&now_s, 1},
+                             closing_of(op));
         break;
       case OpKind::kCopy:
       case OpKind::kReduce:

@@ -144,6 +144,8 @@ class SharedReplay final : public Replay {
   void fly(MessageIndex index, Seconds start_s, Seconds rest_s, Seconds now_s);
   void arrives(MessageIndex index, Seconds arrival_s, Seconds now_s);
   // The process waits for a message event at `time_s` (kNeverS: when is not known yet); false: it is over.
+  enum class Waits : std::uint8_t { kAwake, kAsleep };  // asleep: off the processor whatever Target::waiting is
+  template <Waits kHow = Waits::kAwake>
   bool await(ProcessIndex index, MessageIndex message, Awaited what, Seconds time_s, Seconds now_s);
   void set_timer(ProcessIndex index, Seconds time_s);
   // REQUIRES: the process spins.
@@ -157,6 +159,8 @@ class SharedReplay final : public Replay {
   }
   // First contact (docs/engine.md). How much longer the rank waits for this message, because it has not
   // looked for connections before.
+  // When a probe finds the message, as far as it is known.
+  Seconds announced_s(MessageIndex index);
   Seconds first_peer_s(const Process& process, const Op& op);
   bool is_unsettled(const Process& process, const Op& op) const;
   // It has sent a message that leaves at `leaves_s`.

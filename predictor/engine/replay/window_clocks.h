@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,9 @@ class WindowClocks {
     Times times(std::size_t k) const { return {measured_s, predicted_s.empty() ? 0 : predicted_s[k]}; }
   };
 
+  // How a rank came to the close: out of a call, or most of the window is the work just before it, of which nothing is
+  // to be doubted.
+  enum class Closing : std::uint8_t { kAfterCall, kInWork };
   // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one closed,
   // and when it closes.
   void open(std::size_t rank, Seconds measured_s, std::span<const Seconds> clock_s, Seconds away_s) {
@@ -45,10 +49,11 @@ class WindowClocks {
     start.block_clock_s = start.clock_s;
     start.away_s += away_s;
   }
-  void close(std::size_t rank, std::uint32_t window, Seconds measured_s, std::span<const Seconds> clock_s) {
+  void close(std::size_t rank, std::uint32_t window, Seconds measured_s, std::span<const Seconds> clock_s,
+             Closing closing) {
     Start& start = start_of(rank);
     if (windows_.size() <= window) windows_.resize(window + std::size_t{1});
-    Part part{rank, start.measured_s, measured_s, {clock_s.begin(), clock_s.end()}};
+    Part part{rank, start.measured_s, measured_s, {clock_s.begin(), clock_s.end()}, closing};
     for (std::size_t k = 0; k < start.clock_s.size(); ++k) part.predicted_s[k] -= start.clock_s[k];
     windows_[window].note_close(part.begin_s, part.end_s);
     windows_[window].parts.push_back(std::move(part));
@@ -76,7 +81,7 @@ class WindowClocks {
   Times seen(std::size_t window, std::size_t k) const {
     Times sum = windows_[window].settled.times(k);
     for (const Part& part : windows_[window].parts) {
-      if (windows_[window].is_unshared(part.begin_s, part.end_s)) continue;
+      if (windows_[window].is_unshared(part)) continue;
       sum.measured_s += part.end_s - part.begin_s;
       sum.predicted_s += part.predicted_s[k];
     }
@@ -84,12 +89,12 @@ class WindowClocks {
   }
   // Whether a rank records window 0 on when another one closed it long ago: it is at MEASURED_S.
   bool is_unshared_start(Seconds measured_s) const {
-    return !windows_.empty() && windows_.front().is_unshared(0, measured_s);
+    return !windows_.empty() && windows_.front().is_unshared({0, 0, measured_s, {}, Closing::kAfterCall});
   }
   bool has_unshared(std::size_t window) const {
     const Window& of = windows_[window];
-    return of.any_unshared || std::any_of(of.parts.begin(), of.parts.end(),
-                                          [&of](const Part& part) { return of.is_unshared(part.begin_s, part.end_s); });
+    return of.any_unshared ||
+           std::any_of(of.parts.begin(), of.parts.end(), [&of](const Part& part) { return of.is_unshared(part); });
   }
   // By rank, in windows that it closed; ranks behind the last one have none.
   std::vector<Times> unshared(std::size_t k) const {
@@ -97,7 +102,7 @@ class WindowClocks {
     for (std::size_t rank = 0; rank < starts_.size(); ++rank) out[rank] = starts_[rank].unshared.times(k);
     for (std::size_t window = settled_; window < windows_.size(); ++window) {
       for (const Part& part : windows_[window].parts) {
-        if (!windows_[window].is_unshared(part.begin_s, part.end_s)) continue;
+        if (!windows_[window].is_unshared(part)) continue;
         out[part.rank].measured_s += part.end_s - part.begin_s;
         out[part.rank].predicted_s += part.predicted_s[k];
       }
@@ -151,6 +156,7 @@ class WindowClocks {
     Seconds begin_s = 0;
     Seconds end_s = 0;
     std::vector<Seconds> predicted_s;  // [K]
+    Closing closing = Closing::kAfterCall;
   };
   struct Window {
     // Of the rank that closed it first; the shortest of those that did at the same time.
@@ -168,16 +174,17 @@ class WindowClocks {
     }
     // More of it lies behind the first close than before. Ranks do not begin their times at the very same moment, and
     // some notice late that a window opened: so it must also be much longer than what closed first.
-    bool is_unshared(Seconds begin_s, Seconds end_s) const {
-      const Seconds length_s = end_s - begin_s;
-      return 2 * (end_s - first_end_s) > length_s && length_s > 2 * first_length_s;
+    bool is_unshared(const Part& part) const {
+      const Seconds length_s = part.end_s - part.begin_s;
+      return part.closing == Closing::kAfterCall && 2 * (part.end_s - first_end_s) > length_s &&
+             length_s > 2 * first_length_s;
     }
   };
   // Which rank closes a window first is known soon: of older ones only sums are kept.
   static constexpr std::size_t kUnsettledWindows = 4;
   void settle(Window& window) {
     for (const Part& part : window.parts) {
-      const bool unshared = window.is_unshared(part.begin_s, part.end_s);
+      const bool unshared = window.is_unshared(part);
       window.any_unshared = window.any_unshared || unshared;
       Sums& sums = unshared ? starts_[part.rank].unshared : window.settled;
       sums.measured_s += part.end_s - part.begin_s;

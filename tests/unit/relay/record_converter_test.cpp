@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "event/mpi_function_table.h"
 #include "event/wire.h"
 #include "spank_plugin/relay/tick_rate.h"
 #include "tests/unit/relay/ring_file.h"
@@ -59,6 +60,33 @@ TEST(RecordConverter, AdjustTakesPreemptedAndWaitingAwayAndKeepsBlocked) {
   ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1101, 1102), {}, kNs, out.sink()).ok());
   ASSERT_EQ(out.events.size(), 3U);
   EXPECT_DOUBLE_EQ(out.events[2].process_s, 100e-9);
+}
+
+// A master looked three times, slept 10 ms after each look that found nothing, and was off for 2 ms besides. The 40 ms
+// were kept as blocked time on every target once.
+TEST(RecordConverter, SleepBetweenLooksIsWaitingWithAPeriod) {
+  const auto sleep_before = [](std::string_view function) {
+    RecordConverter converter(0, 2);
+    Recorded out;
+    const ring::Adjustment sleep{0, 32'000'000, 0, 30'000'000, 3};
+    EXPECT_TRUE(converter.convert(ring::record_of(sleep), {}, kNs, out.sink()).ok());
+    ring::Record found = RingFile::record(EventKind::kProbe, 40'000'000, 40'000'001);
+    found.function = mpi_function(function)->id;
+    EXPECT_TRUE(converter.convert(found, {}, kNs, out.sink()).ok());
+    EXPECT_DOUBLE_EQ(out.process_s(), 8e-3);
+    return out.events;
+  };
+  const std::vector<Event> looked = sleep_before("MPI_Iprobe");
+  ASSERT_EQ(looked.size(), 3U);
+  EXPECT_EQ(look_period_ns(looked[0]), 0);
+  EXPECT_DOUBLE_EQ(looked[0].off_s, 2e-3);
+  EXPECT_NEAR(static_cast<double>(look_period_ns(looked[1])), 10e6, 0.02 * 10e6);
+  EXPECT_DOUBLE_EQ(looked[1].off_s, 30e-3);
+  // What a call that waits by itself followed was no look.
+  const std::vector<Event> waited = sleep_before("MPI_Probe");
+  ASSERT_EQ(waited.size(), 2U);
+  EXPECT_EQ(look_period_ns(waited[0]), 0);
+  EXPECT_DOUBLE_EQ(waited[0].off_s, 32e-3);
 }
 
 // What is in no event is known of the window as a whole: where it closes, or the run ends.

@@ -243,9 +243,11 @@ class Maker {
     std::int32_t t = 0;
     if (has_wildcard(rank) || !find_sent(rank, src, t)) return;
     if (chance(4)) {
+      const double period_s = sleep_between_looks(rank);
       Event probe = start(rank, EventKind::kProbe);
       probe.peer = src;
       probe.tag = t;
+      look(rank, period_s, channel(src, rank, t).sent.front());
       act_on(rank, {Action::Kind::kPeek, 0, channel(src, rank, t).sent.front()});
       add(rank, probe);
     }
@@ -268,7 +270,21 @@ class Maker {
     end_recv(rank, src, t, message, 0);
   }
 
+  // The rank slept between looks for the message that its next event takes. How long each time; 0: it did not.
+  double sleep_between_looks(Rank rank) {
+    if (!chance(6)) return 0;
+    Event sleep = start(rank, EventKind::kBlocked);
+    set_look_period(sleep, static_cast<Nanoseconds>(pick(1, 20)) * 100'000'000);
+    sleep.off_s = seconds_from_ns(look_period_ns(sleep) * static_cast<Nanoseconds>(pick(1, 5)));
+    add(rank, sleep);
+    return seconds_from_ns(look_period_ns(sleep));
+  }
+  void look(Rank rank, double period_s, std::size_t message) {
+    if (period_s > 0) act_on(rank, {Action::Kind::kLook, period_s, message});
+  }
+
   void end_recv(Rank rank, Rank src, std::int32_t t, std::size_t message, std::uint32_t request) {
+    const double period_s = sleep_between_looks(rank);
     Event end = start(rank, EventKind::kEndRecv);
     end.peer = src;
     end.tag = t;
@@ -276,6 +292,7 @@ class Maker {
       end.request = request;
       end.flags |= kFlagHasRequest;
     }
+    look(rank, period_s, message);
     act_on(rank, {Action::Kind::kRecv, 0, message});
     add(rank, end);
   }

@@ -29,6 +29,7 @@ struct Live {
   bool waits = false;        // for a message event (also while asleep until it)
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
   double connected = kInfinity;                     // since its first send over a path with first_peer has left
+  double looks_since = 0;                           // of a kLook
   bool settled = false;                             // it has received over such a path
   double finish = 0;
 };
@@ -311,6 +312,24 @@ class Simulation {
         case Action::Kind::kPost:
           post(action.message);
           break;
+        case Action::Kind::kLook: {
+          if (me.phase == 0) {
+            me.phase = 1;
+            me.looks_since = now_;
+          }
+          if (me.phase == 2) break;
+          const bool announced = way->sent && !way->posted && rendezvous(*m);
+          const double there = announced ? way->sent_at + handshake(*m) : way->arrival;
+          if (there == kInfinity) return did;
+          me.phase = 2;
+          double look = me.looks_since;
+          while (is_before(look, there)) look += action.seconds;
+          if (look > now_) {
+            me.asleep_until = look;
+            return true;
+          }
+          break;
+        }
         case Action::Kind::kPeek:
           if (way->sent && !way->posted && rendezvous(*m)) {
             if (must_wait(way->sent_at + handshake(*m))) return did;

@@ -13,9 +13,10 @@ namespace lbf::reference {
 
 struct Action {
   // kSend goes on once its buffer is free, kIsend at once; kWaitSend waits for the buffer of a kIsend. kRecv
-  // posts the receive itself unless a kPost did. kCopy and kReduce are work that the machine's tables tell.
-  enum class Kind { kWork, kBlocked, kSend, kIsend, kWaitSend, kPost, kRecv, kPeek, kCopy, kReduce } kind;
-  double seconds = 0;       // kWork at speed 1, kBlocked
+  // posts the receive itself unless a kPost did. kLook sleeps, and looks for the message once in each `seconds`. kCopy
+  // and kReduce are work that the machine's tables tell.
+  enum class Kind { kWork, kBlocked, kSend, kIsend, kWaitSend, kPost, kRecv, kLook, kPeek, kCopy, kReduce } kind;
+  double seconds = 0;       // kWork at speed 1, kBlocked, kLook
   std::size_t message = 0;  // all others
   double bytes = 0;         // kCopy, kReduce
 };

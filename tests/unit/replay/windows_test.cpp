@@ -349,6 +349,28 @@ TEST(Windows, ALongCallIsSeenAsLongAsTheOthersAre) {
   }
 }
 
+// Work that goes on when another rank's window has closed is what it was.
+TEST(Windows, LongWorkIsSeenToItsEnd) {
+  engine::Target target;
+  target.node_of_rank = {0, 0};
+  target.cores_per_node = 2;
+  target.speed = 2;
+  target.network = network_of("name = \"zero\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [1, 0.0]]\n");
+  target.placement = "block";
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(2, {target});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  for (const Rank rank : {0, 1}) {
+    Event close = of_kind(EventKind::kWindowClose);
+    close.process_s = rank == 0 ? 8 : 0.1;
+    Event open = window_open_event(2);
+    open.call_s = rank == 0 ? 2 : 9.9;
+    for (const Event& event : {close, open, of_kind(EventKind::kExit)}) ASSERT_TRUE((*made)->feed(rank, event).ok());
+    (*made)->close(rank);
+  }
+  EXPECT_NEAR((*made)->predictions().front().seen_share, 8.1 / 20, 1e-9);
+  EXPECT_NEAR((*made)->predictions().front().lbf_s, 5, 1e-9);
+}
+
 TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
   int complete = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
