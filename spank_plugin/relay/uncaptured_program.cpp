@@ -45,6 +45,7 @@ bool is_mpi_library(std::string_view name) {
 struct Loaded {
   std::string mpi_library;
   bool capture = false;
+  bool recorder = false;  // the capture's part for one MPI library: loaded at the first MPI call
 };
 
 Loaded loaded_of(std::string_view maps) {
@@ -54,6 +55,7 @@ Loaded loaded_of(std::string_view maps) {
     maps.remove_prefix(std::min(line.size() + 1, maps.size()));
     const std::string_view name = base_of(line);
     out.capture |= name.starts_with("liblbf_capture.so");
+    out.recorder |= name.starts_with("liblbf_capture_");
     if (out.mpi_library.empty() && is_mpi_library(name)) out.mpi_library = name;
   }
   return out;
@@ -68,7 +70,7 @@ std::optional<UncapturedProgram> look_at(const std::string& process, const std::
   found.program = std::filesystem::read_symlink(process + "/exe", error).filename().string();
   found.library = loaded.mpi_library;
   if (!found.library.empty()) {
-    found.why = loaded.capture ? Why::kPastPreload : Why::kPreloadReplaced;
+    found.why = loaded.recorder ? Why::kCaptureOff : loaded.capture ? Why::kPastPreload : Why::kPreloadReplaced;
     return found;
   }
   if (!is_rank(environment)) return std::nullopt;
@@ -94,10 +96,14 @@ std::optional<UncapturedProgram> find_uncaptured_program(const std::string& proc
 
 std::string describe(const UncapturedProgram& program) {
   switch (program.why) {
+    case Why::kCaptureOff:
+      return "the capture of " + program.program + " is off, as its line \"lbf: capture is off\" says";
     case Why::kPastPreload:
       return program.program + " has " + program.library +
              " loaded, but no MPI call of it came to the capture: an MPI wrapper of its own, dlsym() or RTLD_DEEPBIND "
-             "goes past LD_PRELOAD, or it did not call MPI_Init; link it to the MPI library directly";
+             "goes past LD_PRELOAD, or it did not call MPI_Init; link it to the MPI library directly (a library that "
+             "lbf does "
+             "not know has a line \"lbf: capture is off\")";
     case Why::kPreloadReplaced:
       return program.program + " has " + program.library +
              " loaded, but not the capture: something replaced LD_PRELOAD; put its libraries in front of "

@@ -11,6 +11,7 @@ namespace lbf::relay {
 struct UncapturedProgram {
   // The one that says most first.
   enum class Why {
+    kCaptureOff,       // MPI calls came to the capture, and it made no ring
     kPastPreload,      // an MPI library and the capture are loaded, no MPI call came to the capture
     kPreloadReplaced,  // an MPI library is loaded, the capture is not
     kStatic,           // a rank of a launcher's is linked statically

@@ -57,6 +57,13 @@ TEST_F(UncapturedTest, EachCauseHasItsName) {
   EXPECT_THAT(describe(*found()), HasSubstr("goes past LD_PRELOAD"));
 }
 
+TEST_F(UncapturedTest, ACaptureThatIsOffHasSaidWhy) {
+  add("40", {"LBF_CAPTURE_DIR=/dev/shm/r"},
+      {"/lib/libmpi.so.40", "/lib/liblbf_capture.so", "/lib/liblbf_capture_ompi.so"}, "/x/app");
+  EXPECT_EQ(found()->why, Why::kCaptureOff);
+  EXPECT_THAT(describe(*found()), HasSubstr("the capture of app is off"));
+}
+
 TEST_F(UncapturedTest, AReplacedPreloadIsNoWrapper) {
   add("30", {"LBF_CAPTURE_DIR=/dev/shm/r"}, {"/lib/libmpi.so.40.30.4"}, "/usr/bin/python3.11");
   ASSERT_TRUE(found().has_value());
