@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -22,7 +23,7 @@ namespace lbf::plugin::srun {
 namespace {
 
 constexpr long kReportTimeoutMs = 3000;
-constexpr long kPollMs = 10;
+constexpr long kLongestPollMs = 10;
 
 // Runs PROGRAM with its output on our stderr. False: not there, failed, or not finished in time.
 bool run_report(const std::string& program, std::vector<std::string> words, const std::string& server) {
@@ -61,7 +62,8 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&attributes);
   if (code != 0) return false;
-  for (long waited_ms = 0;; waited_ms += kPollMs) {
+  long pause_ms = 1;
+  for (long waited_ms = 0;; waited_ms += pause_ms, pause_ms = std::min(pause_ms * 2, kLongestPollMs)) {
     int status = 0;
     const pid_t got = ::waitpid(child, &status, WNOHANG);
     if (got == child) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -72,7 +74,7 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
       }
       return false;
     }
-    const timespec pause{0, kPollMs * 1'000'000};
+    const timespec pause{0, pause_ms * 1'000'000};
     ::nanosleep(&pause, nullptr);
   }
 }

@@ -354,8 +354,8 @@ void Relay::run(const std::atomic<bool>& stop) {
     }
   }
   while (!rate_.ready()) {  // a step that ended within the first baseline
-    ::poll(nullptr, 0, 10);
-    rate_.observe(read_clocks());
+    ::poll(nullptr, 0, 1);
+    rate_.observe_last(read_clocks());
   }
 }
 

@@ -51,9 +51,17 @@ ClockReading read_clocks() {
 }
 
 void TickRate::observe(ClockReading reading) {
+  observe_over(reading, kMinBaselineNs);
+}
+
+void TickRate::observe_last(ClockReading reading) {
+  if (!ready()) observe_over(reading, kLeastBaselineNs);
+}
+
+void TickRate::observe_over(ClockReading reading, std::uint64_t least_ns) {
   if (fixed_ || reading.monotonic_ns <= first_.monotonic_ns || reading.ticks <= first_.ticks) return;
   const std::uint64_t baseline_ns = reading.monotonic_ns - first_.monotonic_ns;
-  if (baseline_ns < kMinBaselineNs) return;
+  if (baseline_ns < least_ns) return;
   seconds_per_tick_ = static_cast<double>(baseline_ns) * 1e-9 / static_cast<double>(reading.ticks - first_.ticks);
   fixed_ = baseline_ns >= kFixedBaselineNs;
 }

@@ -3,8 +3,8 @@
 // Place in the event's way: ring -> *relay* -> batches: capture writes raw TSC values (docs of
 // spank_plugin/capture/ring.h), the relay makes times of them. The rate comes from the relay's own pairs of
 // TSC and CLOCK_MONOTONIC readings, never from the program's: over a baseline of at least kMinBaselineNs
-// before the first conversion, refined until kFixedBaselineNs and constant from then on. Only differences of
-// ticks are converted, so a refinement never makes a step in time.
+// before the first conversion (kLeastBaselineNs where the step is over before), refined until kFixedBaselineNs and
+// constant from then on. Only differences of ticks are converted, so a refinement never makes a step in time.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct ClockReading {
 };
 
 inline constexpr std::uint64_t kMinBaselineNs = 50'000'000;
+inline constexpr std::uint64_t kLeastBaselineNs = 2'000'000;  // of a step that is over: 20 ns in it are 1e-5
 inline constexpr std::uint64_t kFixedBaselineNs = 2'000'000'000;
 
 // True where ring clock source 0 (the TSC, or the generic timer on aarch64) can be read.
@@ -36,11 +37,15 @@ class TickRate {
 
   // Refines the rate, until it is fixed.
   void observe(ClockReading reading);
+  // The same where nothing comes any more: a shorter baseline has to do.
+  void observe_last(ClockReading reading);
   bool ready() const { return seconds_per_tick_ > 0; }
   // REQUIRES: ready()
   Seconds seconds_per_tick() const { return seconds_per_tick_; }
 
  private:
+  void observe_over(ClockReading reading, std::uint64_t least_ns);
+
   ClockReading first_;
   Seconds seconds_per_tick_ = 0;
   bool fixed_ = false;

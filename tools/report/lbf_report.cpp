@@ -46,7 +46,8 @@ constexpr Seconds kBriefRequestTimeoutS = 1;  // where --wait is not longer
 // How long --brief waits for the last batches of a step that has just ended, unless --wait says it, and how
 // often it asks.
 constexpr Seconds kBriefWaitS = 1.8;
-constexpr std::chrono::milliseconds kBriefPoll{100};
+constexpr std::chrono::milliseconds kFirstBriefPoll{2};  // most steps are predicted within milliseconds
+constexpr std::chrono::milliseconds kLastBriefPoll{100};
 
 std::string nothing_in_window(const Selection& selection) {
   std::string out = "no steps with predictions";
@@ -58,7 +59,7 @@ std::string nothing_in_window(const Selection& selection) {
 // The steps of a job, as one line each; a step that is being completed is waited for.
 int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<Seconds>(wait_s);
-  while (true) {
+  for (auto pause = kFirstBriefPoll;; pause = std::min(pause * 2, kLastBriefPoll)) {
     const auto joined = ask(client, selection);
     if (!joined) return kReportMessages.fail(joined.error());
     const auto steps = report::parse_steps(*joined);
@@ -71,7 +72,7 @@ int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
       for (const Step& step : *steps) out += brief_line(step) + '\n';
       return write_report(out);
     }
-    std::this_thread::sleep_for(kBriefPoll);
+    std::this_thread::sleep_for(pause);
   }
 }
 

@@ -435,6 +435,18 @@ TEST(TickRate, NeedsABaselineAndIsFixedInTheEnd) {
   EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), fixed);
 }
 
+// Each step of 10 ms was kept until its relay was 50 ms old.
+TEST(TickRate, AStepThatIsOverWaitsForAShortBaselineOnly) {
+  TickRate rate({0, 1'000'000'000});
+  rate.observe_last({3'000'000, 1'001'000'000});
+  EXPECT_FALSE(rate.ready());
+  rate.observe_last({9'000'000, 1'003'000'000});  // 3 ticks per ns
+  ASSERT_TRUE(rate.ready());
+  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), 1e-9 / 3);
+  rate.observe_last({40'000'000, 1'010'000'000});
+  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), 1e-9 / 3) << "one rate for all that is left";
+}
+
 TEST(TickRate, OwnReadingsAgreeWithTheMonotonicClock) {
   if (!has_tick_counter()) GTEST_SKIP() << "no tick counter on this machine";
   const ClockReading first = read_clocks();
