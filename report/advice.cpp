@@ -85,6 +85,18 @@ std::string comparison(const Step& step, const TargetPrediction& target) {
   return out + ", give or take " + off_by(step, target);
 }
 
+// "partition batch has 4 usable nodes", "whether there are as many nodes is not known here"
+std::string why_not_startable(const Step& step) {
+  if (!step.usable_nodes) return "whether there are as many nodes is not known here";
+  return fmt::format("partition {} has {} usable node{}", printable(step.partition), *step.usable_nodes,
+                     *step.usable_nodes == 1 ? "" : "s");
+}
+
+std::string up_to(const Step& step, const Advice& advice) {
+  const auto most = advice.beyond != nullptr ? startable_nodes(step) : std::nullopt;
+  return most ? fmt::format(" on up to {} node{}", *most, *most == 1 ? "" : "s") : std::string();
+}
+
 // What is predicted to be faster, and why that is no advice. Empty: nothing is.
 std::string doubt(const Step& step, const Advice& advice, std::string_view network) {
   if (advice.doubtful == nullptr) return {};
@@ -162,10 +174,15 @@ Advice advise(const Step& step) {
   if (self == nullptr || !self->predicted_s || !error) return advice;
   advice.self_known = true;
   const std::string& network = step.network.empty() ? self->network : step.network;
+  const auto most_nodes = startable_nodes(step);
   for (const TargetPrediction& target : step.predictions) {
     if (target.is_self()) continue;
     const auto gain = gain_of(step, target);
     if (!gain) continue;
+    if (most_nodes && target.nodes && *target.nodes > *most_nodes) {
+      if (is_sure(*gain)) advice.beyond = faster(advice.beyond, target);
+      continue;
+    }
     auto& best = !is_sure(*gain) ? advice.doubtful : target.network == network ? advice.here : advice.elsewhere;
     if (is_sure(*gain) || gain->percent >= kNoticeablePercent) best = faster(best, target);
   }
@@ -175,7 +192,17 @@ Advice advise(const Step& step) {
     advice.elsewhere = nullptr;
   }
   if (advice.first() != nullptr) advice.doubtful = nullptr;
+  if (advice.beyond != nullptr && advice.first() != nullptr &&
+      *advice.beyond->predicted_s >= *advice.first()->predicted_s) {
+    advice.beyond = nullptr;
+  }
   return advice;
+}
+
+std::optional<std::uint64_t> startable_nodes(const Step& step) {
+  if (step.usable_nodes) return step.usable_nodes;
+  const TargetPrediction* const self = step.self();
+  return self != nullptr ? self->nodes : std::nullopt;
 }
 
 advisor::Trust trust_of(const Step& step) {
@@ -281,9 +308,15 @@ std::string closing_note(const Step& step, std::size_t width) {
     out += command_to_paste(step, *advice.elsewhere, width);
   }
   if (advice.first() == nullptr) {
-    out += wrap(fmt::format("{}No predicted configuration is surely faster than the one that ran: keep it.{}", so_far,
-                            doubt(step, advice, network)),
+    out += wrap(fmt::format("{}No predicted configuration{} is surely faster than the one that ran: keep it.{}", so_far,
+                            up_to(step, advice), doubt(step, advice, network)),
                 width, 0);
+  }
+  if (advice.beyond != nullptr) {
+    out += wrap(
+        fmt::format("A what-if: {} would take {}; {}.", describe(*advice.beyond, advice.beyond->network != network),
+                    comparison(step, *advice.beyond), why_not_startable(step)),
+        width, 0);
   }
   out += deferred_note(step, width);
   if (step.cost && step.cost->seen_in_part()) {
@@ -309,8 +342,9 @@ std::string brief_line(const Step& step) {
   const std::string tail = fmt::format(": lbf-report -j {}", job_id(step));
   const std::string so_far = step.running() ? "so far, " : step.state == StepState::kPartial ? "(partial) " : "";
   if (step.predictions.empty() || !step.self() || !step.self()->predicted_s) {
-    return fmt::format("lbf: no prediction {}{}", step.running() ? "yet, the step is being completed" : "was possible",
-                       tail);
+    const std::string why = step.why_partial.empty() ? "" : ": " + printable(step.why_partial);
+    return fmt::format("lbf: no prediction {}{}",
+                       step.running() ? "yet, the step is being completed" : "was possible" + why, tail);
   }
   if (step.seen_too_little()) {
     return fmt::format("lbf: no prediction: only {:.2g} % of the run was captured{}", 100 * *step.self()->seen_share,
@@ -321,8 +355,8 @@ std::string brief_line(const Step& step) {
   const TargetPrediction* best = advice.first();
   if (best == nullptr) {
     const auto now = reference_s(step, *step.self());
-    return fmt::format("lbf: {}no predicted configuration is surely faster (now{}; {}){}", so_far,
-                       now ? ' ' + format_duration(*now, 3) : "", error_text(step), tail);
+    return fmt::format("lbf: {}no predicted configuration{} is surely faster (now{}; {}){}", so_far,
+                       up_to(step, advice), now ? ' ' + format_duration(*now, 3) : "", error_text(step), tail);
   }
   const auto now = reference_s(step, *best);
   const auto ratio = speedup(step, *best);

@@ -30,10 +30,16 @@ struct Advice {
   const TargetPrediction* elsewhere = nullptr;
   // Where both are nullptr: the fastest of all that are predicted to be faster, though not surely.
   const TargetPrediction* doubtful = nullptr;
+  // The fastest that is surely faster than the run and than first(), but on more nodes than the step's partition is
+  // known to have: a what-if. None of the others is on as many.
+  const TargetPrediction* beyond = nullptr;
   bool self_known = false;  // false: no self-prediction to judge the others by
 
   const TargetPrediction* first() const { return here != nullptr ? here : elsewhere; }
 };
+
+// A new run gets so many nodes: usable_nodes; where they are not known, what the step had. Empty: nor is that.
+std::optional<std::uint64_t> startable_nodes(const Step& step);
 
 // What the step says about how far its predictions may be off. Of outcomes it says nothing: those are lbf-advise's.
 advisor::Trust trust_of(const Step& step);

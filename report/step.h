@@ -87,6 +87,8 @@ struct Step : protocol::StepFields<protocol::Side::kReader> {
   std::optional<Cost> cost;
   std::optional<ProcedureTimes> procedures;  // where some were asked for
   std::vector<TargetPrediction> predictions;
+  // That a job in the step's partition can get now, where somebody asked Slurm (tools/report/usable_nodes.h).
+  std::optional<std::uint64_t> usable_nodes;
   bool stands_for_job = false;  // one_per_job: job_id() is without the step
 
   bool running() const { return state == StepState::kRunning; }

@@ -258,6 +258,7 @@ Result<std::vector<NodeSet>> node_sets(const Cluster& cluster, const CandidateOp
   }
   std::vector<NodeSet> sets = maker.take();
   if (sets.empty()) return invalid_input(maker.why_not());
+  std::ranges::stable_partition(sets, [&](const NodeSet& set) { return set.partition == options.first_partition; });
   return sets;
 }
 

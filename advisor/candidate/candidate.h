@@ -45,6 +45,7 @@ struct CandidateOptions {
   Rank ranks = 0;
   std::vector<std::uint32_t> node_counts;  // empty: chosen
   std::vector<std::string> partitions;     // empty: all that are up
+  std::string first_partition;             // its node sets come first: of equal candidates the first is advised
   // Of the partitions that do not name theirs; at least one.
   std::vector<std::shared_ptr<const engine::Network>> networks;
   // By name, for the partitions that do.

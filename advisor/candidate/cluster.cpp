@@ -129,6 +129,7 @@ class ClusterReader {
     const std::string topology = fields.text("topology");
     fields.text("name");
     fields.text("source");
+    cluster_.cluster_name = fields.text("name");
     if (Result<void> done = fields.done(); !done) return done.error();
     if (version != 1) return invalid_input(file_ + ": the first key is to be lbf_cluster = 1");
     for (const Json& group : nodes) {

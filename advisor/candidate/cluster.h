@@ -48,7 +48,8 @@ struct Cluster {
   static constexpr std::size_t kMaxNodes = std::size_t{1} << 18;
   static constexpr std::uint32_t kMaxCores = 1 << 16;  // of one node
 
-  std::string source;  // the file that it was read from
+  std::string source;        // the file that it was read from
+  std::string cluster_name;  // ClusterName; empty: not said
   std::vector<ClusterNode> nodes;
   std::vector<Partition> partitions;                 // at least one
   std::shared_ptr<const engine::Topology> topology;  // nullptr: all nodes are equally far apart

@@ -19,8 +19,6 @@ namespace lbf::advisor {
 namespace {
 
 namespace fs = std::filesystem;
-// The inventory ends by itself before that.
-constexpr Seconds kPatienceS = 60;
 constexpr const char* kAdvice = "; --cluster FILE describes the nodes without Slurm";
 
 class FileSource final : public ClusterSource {
@@ -67,7 +65,7 @@ class SlurmSource final : public ClusterSource {
   }
 
   Result<std::string> ask() const {
-    Result<ChildOutput> answer = run_child({options_.program}, kPatienceS);
+    Result<ChildOutput> answer = run_child({options_.program}, options_.patience_s);
     if (!answer) return Error{ErrorCode::kUnavailable, answer.error().message + kAdvice};
     if (answer->succeeded()) return std::move(answer->out);
     // libslurm warns before it gives up.

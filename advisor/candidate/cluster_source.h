@@ -24,6 +24,7 @@ struct SlurmSourceOptions {
   std::string program;        // lbf-cluster-inventory
   std::string cache_file;     // what Slurm said last; empty: none is kept
   Seconds cache_for_s = 600;  // a younger one is taken for Slurm's answer
+  Seconds patience_s = 60;    // the inventory ends by itself before that
 };
 // Errors: kUnavailable with what Slurm's library said, and what to do.
 std::unique_ptr<ClusterSource> slurm_cluster(SlurmSourceOptions options);

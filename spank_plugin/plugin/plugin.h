@@ -1,6 +1,7 @@
 // The plugin's state between hooks, and the hooks of each Slurm context (one file per context).
 #pragma once
 
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,7 @@ struct PluginState {
 
   // srun
   bool step_known = false;
+  std::time_t begun_s = 0;
   std::optional<JobSubmit> submit;  // of the step's job; the components of a heterogeneous job share it
 
   // sbatch, salloc

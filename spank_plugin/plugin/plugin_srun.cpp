@@ -114,6 +114,7 @@ void local_user_init(SpankHandle spank) {
   plugin.step_known = job && step && *step <= SLURM_MAX_NORMAL_STEP_ID && !is_launcher(spank.arguments());
   plugin.job_id = job.value_or(0);
   plugin.step_id = step.value_or(0);
+  plugin.begun_s = std::time(nullptr);
   if (!job || !plugin.admin || !plugin.step || !plugin.step->predict) return;
   if (!plugin.submit) {
     const std::uint32_t whole = whole_job(own_variable, *job);
@@ -130,8 +131,13 @@ void exit() {
   const std::string id = report_id(plugin.job_id, plugin.step_id);
   std::vector<std::string> words{"--brief", "-j", id};
   // Not an earlier job's step of the same number, which lbfd may know while it has nothing of this one.
-  if (plugin.submit && plugin.submit->submit_s > 0)
+  if (plugin.submit && plugin.submit->submit_s > 0) {
     words.push_back("--submit=" + std::to_string(plugin.submit->submit_s));
+  } else {
+    constexpr std::time_t kClocksDifferS = 60;
+    const std::time_t ago_s = std::max<std::time_t>(std::time(nullptr) - plugin.begun_s, 0) + kClocksDifferS;
+    words.insert(words.end(), {"-S", "now-" + std::to_string(ago_s) + "seconds"});
+  }
   if (!run_report(plugin.admin->report, std::move(words), plugin.admin->lbfd)) {
     say("see lbf-report -j " + id);
   }

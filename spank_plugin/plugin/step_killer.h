@@ -1,4 +1,4 @@
-// Why Slurm ended a step before its tasks ended by themselves, by slurmctld (docs/plugin.md, "How a step ended").
+// Why Slurm ended a step before its tasks ended by themselves, by slurmctld (docs/plugin.md, "Which hook does what").
 #pragma once
 
 #include <cstdint>

@@ -169,21 +169,6 @@ class Endings(StepsThatSlurmEnds):
             _, job = self.predict(*LAYOUT, command)
             self.assertIn("no MPI program was seen", self.step(job, state="partial")["why_partial"])
 
-    def test_scancel_of_the_step_and_its_own_time_limit(self):
-        """The job goes on."""
-        for end, killer in ((lambda job: self.scancel(f"{job}.0"), "scancel, Ctrl-C or srun"), (None, "its time limit")):
-            name = f"lbf-{uuid.uuid4().hex[:12]}"
-            options = [] if end else ["--time=1"]
-            process = self.start("salloc", *LAYOUT, f"--job-name={name}", "srun", MPI, "--lbf-predict", *options,
-                                 self.program("steps"), *LONG)
-            job = self.job_of(name)
-            self.running_step(job, enough_events=100)
-            if end:
-                end(job)
-            self.wait_for(lambda: process.poll() is not None, TIME_LIMIT_S, "Slurm does not end the step")
-            self.finish(process)
-            self.assertIn(f"killed by {killer}", self.step(job, state="partial")["why_partial"])
-
     def test_a_signal_that_ends_the_program(self):
         command = (self.program("steps"), *LONG)
         process, job = self.start_step(*command)

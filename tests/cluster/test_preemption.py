@@ -80,7 +80,7 @@ class Partitions(ClusterCase):
 
 class Lists(Partitions):
     purpose = "l"
-    settings = ("PartitionName=p-a Nodes=ALL State=UP", "PartitionName=p-b Nodes=ALL State=UP")
+    settings = ("PreemptMode=REQUEUE", "PartitionName=p-a Nodes=ALL State=UP", "PartitionName=p-b Nodes=ALL State=UP")
 
     def test_a_step_is_of_the_partition_in_which_it_ran(self):
         for arguments in (("p-a,p-b",), ("p-b,p-a",)):

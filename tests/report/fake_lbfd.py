@@ -76,7 +76,7 @@ class FakeLbfd:
     def run(self, name, *arguments, **variables):
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("LBF_", "SLURM", "NO_COLOR", "COLUMNS"))}
         environment.update(LBF_SERVER=f"http://127.0.0.1:{self.server.server_address[1]}", LBF_TOKEN=TOKEN, TZ="UTC",
-                           LC_ALL="C.UTF-8")
+                           LC_ALL="C.UTF-8", SLURM_CONF="/nonexistent")  # no Slurm of this machine
         environment.update(variables)
         return subprocess.run([command(name), *arguments], env=environment, capture_output=True, text=True, timeout=60,
                               check=False)

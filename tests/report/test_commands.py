@@ -158,7 +158,7 @@ class Printing(unittest.TestCase):
             self.assertLessEqual(widest, 80, arguments)
 
     def test_the_note_names_the_flag(self):
-        self.assertIn("srun -N8 -n32 --distribution=block --ntasks-per-node=4", self.report("-j", "123"))
+        self.assertIn("srun -N4 -n32 --distribution=block --ntasks-per-node=8", self.report("-j", "123"))
 
 
 class Plotting(unittest.TestCase):
@@ -259,7 +259,7 @@ class Page(unittest.TestCase):
         text = self.page((200, picture()))
         for outside in ("http:", "https:", "<script", "@import", "url("):
             self.assertNotIn(outside, text)
-        for words in ("srun -N8 -n32", "Predicted time over nodes", "Time against node-hours", "As it ran",
+        for words in ("srun -N4 -n32", "Predicted time over nodes", "Time against node-hours", "As it ran",
                       "16 nodes, hdr-100", "Measured", "Limit", "2.00 %", "bytes cross between nodes"):
             self.assertIn(words, text)
         self.assertNotIn('class="missing"', text)
@@ -319,7 +319,7 @@ class Watching(unittest.TestCase):
         self.assertIn("123.0 running, measured 10.00 s", lines[0])
         self.assertRegex(lines[1], r"2e\+04 events|20 k events \([\d.]+ ?k?/s\)")
         self.assertIn("123.0 complete", lines[2])
-        self.assertTrue(lines[3].startswith("lbf: 8 nodes would take"), lines[3])
+        self.assertTrue(lines[3].startswith("lbf: 4 nodes would take"), lines[3])
 
     def test_a_terminal_gets_its_screen_back(self):
         looks = iter([running_step(10.0)])
@@ -330,7 +330,7 @@ class Watching(unittest.TestCase):
                                   env=dict(os.environ, LBF_TOKEN="0123456789abcdef" * 4, TERM="xterm"))
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertLess(done.stdout.index("\x1b[?1049h"), done.stdout.index("\x1b[?1049l"))
-        self.assertIn("lbf: 8 nodes would take", done.stdout.split("\x1b[?1049l")[1])
+        self.assertIn("lbf: 4 nodes would take", done.stdout.split("\x1b[?1049l")[1])
 
     def test_lbfd_may_be_away_for_a_moment(self):
         answers = iter([(200, {"steps": [running_step(10.0)]}), (503, {"error": "starting", "code": "unavailable"})])

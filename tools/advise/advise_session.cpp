@@ -61,6 +61,7 @@ class Session {
   Session(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options)
       : trace_(trace), cluster_(cluster), options_(std::move(options)), start_s_(processor_time_s()) {
     options_.candidates.ranks = trace.ranks();
+    options_.candidates.first_partition = options_.ran.partition;
   }
 
   Result<AdviseResult> run() {

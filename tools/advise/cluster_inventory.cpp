@@ -100,6 +100,13 @@ Json partitions() {
   return all;
 }
 
+std::string cluster_name() {
+  slurm_conf_t* raw = nullptr;
+  if (slurm_load_ctl_conf(0, &raw) != SLURM_SUCCESS) return {};
+  const Held<slurm_conf_t, slurm_free_ctl_conf> conf(raw);
+  return text(conf->cluster_name);
+}
+
 // As topology.conf; empty without topology/tree.
 std::string topology() {
   topo_info_response_msg_t* raw = nullptr;
@@ -120,6 +127,7 @@ int main() {
   }
   slurm_init(nullptr);
   Json cluster = {{"lbf_cluster", 1}, {"source", "slurm"}, {"node", nodes()}, {"partition", partitions()}};
+  if (const std::string name = cluster_name(); !name.empty()) cluster["name"] = name;
   if (const std::string conf = topology(); !conf.empty()) cluster["topology"] = conf;
   const std::string out = cluster.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   return std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0 ? 0 : 1;

@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -28,6 +27,7 @@
 #include "tools/advise/probe.h"
 #include "tools/support/command_line.h"
 #include "tools/support/environment.h"
+#include "tools/support/inventory_program.h"
 #include "tools/support/message.h"
 #include "tools/support/progress.h"
 #include "tools/whatif/step_query.h"
@@ -36,10 +36,7 @@
 namespace lbf::tools {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr Messages kMessages{"lbf-advise"};
-constexpr const char* kInventory = "lbf-cluster-inventory";
 
 // As the user wrote it.
 struct CommandLine {
@@ -139,20 +136,13 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_flag("--json", line.json, "print JSON");
 }
 
-// Beside this program in a build folder, else where it was installed.
-std::string inventory_program() {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  if (fs::exists(here / kInventory, ignored)) return (here / kInventory).string();
-  return std::string(LBF_LIBEXEC_DIR) + "/" + kInventory;
-}
-
 Result<advisor::Cluster> read_cluster(const CommandLine& line) {
   if (!line.cluster.empty()) return advisor::cluster_file(line.cluster)->read();
   advisor::SlurmSourceOptions options;
   options.program = inventory_program();
   options.cache_file = advisor::cluster_cache_file();
-  const advisor::SlurmSourceOptions anew{options.program, options.cache_file, 0};
+  advisor::SlurmSourceOptions anew = options;
+  anew.cache_for_s = 0;
   if (line.refresh) return advisor::slurm_cluster(anew)->read();
   Result<advisor::Cluster> cluster = advisor::slurm_cluster(options)->read();
   if (!cluster) return cluster;

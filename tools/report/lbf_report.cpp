@@ -33,6 +33,7 @@
 #include "tools/report/report_options.h"
 #include "tools/report/report_picture.h"
 #include "tools/report/report_query.h"
+#include "tools/report/usable_nodes.h"
 #include "tools/support/environment.h"
 
 namespace lbf::tools {
@@ -48,6 +49,9 @@ constexpr Seconds kBriefRequestTimeoutS = 1;  // where --wait is not longer
 constexpr Seconds kBriefWaitS = 1.8;
 constexpr std::chrono::milliseconds kFirstBriefPoll{2};  // most steps are predicted within milliseconds
 constexpr std::chrono::milliseconds kLastBriefPoll{100};
+// How long Slurm may take to say what nodes it has: srun ends after --brief.
+constexpr Seconds kBriefSlurmPatienceS = 0.5;
+constexpr Seconds kSlurmPatienceS = 5;
 
 std::string nothing_in_window(const Selection& selection) {
   std::string out = "no steps with predictions";
@@ -62,13 +66,14 @@ int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
   for (auto pause = kFirstBriefPoll;; pause = std::min(pause * 2, kLastBriefPoll)) {
     const auto joined = ask(client, selection);
     if (!joined) return kReportMessages.fail(joined.error());
-    const auto steps = report::parse_steps(*joined);
+    auto steps = report::parse_steps(*joined);
     if (!steps) return kReportMessages.fail(steps.error());
     const bool ready =
         !steps->empty() && std::none_of(steps->begin(), steps->end(), [](const Step& s) { return s.running(); });
     if (ready || std::chrono::steady_clock::now() >= give_up) {
       if (steps->empty()) return kReportMessages.fail(nothing_known(selection));
       std::string out;
+      find_usable_nodes(*steps, kBriefSlurmPatienceS);
       for (const Step& step : *steps) out += brief_line(step) + '\n';
       return write_report(out);
     }
@@ -228,6 +233,7 @@ int print_steps(HttpClient& client, ReportRequest& request, const ReportOptions&
   if (!answer) return kReportMessages.fail(answer.error());
   std::vector<Step>& steps = answer->steps;
   if (steps.empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
+  if (kind == ReportKind::kHtml) find_usable_nodes(steps, kSlurmPatienceS);
   if (kind == ReportKind::kHtml) return write_html(client, steps, answer->joined, options);
   if (kind == ReportKind::kPlot) return write_report(plots(steps, options));
   if (kind == ReportKind::kOverhead && options.json) return print_overhead(steps, options);
@@ -236,6 +242,7 @@ int print_steps(HttpClient& client, ReportRequest& request, const ReportOptions&
   if (kind == ReportKind::kOverhead) return print_overhead(steps, options);
   if (kind == ReportKind::kProcedures) return print_procedures(steps, options);
   if (options.allocations) steps = one_per_job(std::move(steps));
+  if (!request.columns) find_usable_nodes(steps, kSlurmPatienceS);
   return write_report(render(steps, options, request.columns));
 }
 

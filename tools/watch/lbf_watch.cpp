@@ -24,6 +24,7 @@
 #include "report/step.h"
 #include "report/watch.h"
 #include "tools/report/report_query.h"
+#include "tools/report/usable_nodes.h"
 #include "tools/support/environment.h"
 #include "tools/support/message.h"
 
@@ -93,12 +94,12 @@ WatchStyle style_of_terminal() {
 
 // The step to follow: a running one before those that are over, the one with most ranks before batch and
 // extern.
-const Step* pick(const std::vector<Step>& steps) {
-  const Step* best = nullptr;
+Step* pick(std::vector<Step>& steps) {
+  Step* best = nullptr;
   const auto rank = [](const Step& step) {
     return std::pair(step.running() || !step.predictions.empty() ? 1 : 0, step.ranks.value_or(0));
   };
-  for (const Step& step : steps) {
+  for (Step& step : steps) {
     if (best == nullptr || rank(step) >= rank(*best)) best = &step;
   }
   return best;
@@ -135,7 +136,7 @@ int watch(const Options& options) {
   int failures = 0;
   for (;;) {
     const auto joined = ask(*client, selection);
-    const auto steps = joined ? report::parse_steps(*joined) : Result<std::vector<Step>>(joined.error());
+    auto steps = joined ? report::parse_steps(*joined) : Result<std::vector<Step>>(joined.error());
     if (!steps) {
       const bool may_come_back = steps.error().code == ErrorCode::kUnavailable && before;
       if (!may_come_back || ++failures >= kPatience) {
@@ -146,11 +147,12 @@ int watch(const Options& options) {
       continue;
     }
     failures = 0;
-    const Step* const step = pick(*steps);
+    Step* const step = pick(*steps);
     if (step == nullptr) {
       screen.reset();
       return fail(nothing_known(selection));
     }
+    if (options.once || !step->running()) find_usable_nodes({step, 1}, kRequestTimeoutS);
     const WatchSample now = sample_of(*step, std::chrono::steady_clock::now());
     const WatchSample* const last = before ? &*before : nullptr;
     bool written = true;

@@ -267,8 +267,11 @@ TEST_F(CollectorTest, OnlyTheStepsOwnWorldIsTaken) {
   EXPECT_EQ(collector_->processes_left_out(), 2U);
   const auto decoded = finish();
   EXPECT_EQ(of_type(decoded, "process").size(), 1U);
-  EXPECT_EQ(of_type(decoded, "note").size(), 2U);  // the first by name, the number at the end
-  EXPECT_EQ(decoded.events.size(), 2U);            // and the exit
+  const auto notes = of_type(decoded, "note");  // the first by name, the number at the end
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_THAT(notes[0]["text"].get<std::string>(), testing::HasSubstr("rank 0 of 1"));
+  EXPECT_THAT(notes[0]["text"].get<std::string>(), testing::HasSubstr("srun --mpi=pmix"));
+  EXPECT_EQ(decoded.events.size(), 2U);  // and the exit
 }
 
 TEST_F(CollectorTest, ARingWhoseThreadHasEndedIsGivenBackWhenItIsEmpty) {

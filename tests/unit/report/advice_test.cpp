@@ -171,6 +171,58 @@ TEST(Advise, NeverATargetOnWhichTheProgramWouldNotEnd) {
   EXPECT_NE(advise(step).here, &here);
 }
 
+// On a cluster of 4 nodes the pasted `srun -N8` waited for ever.
+class AdviceBeyond : public ::testing::Test {
+ protected:
+  AdviceBeyond() {
+    step_.predictions.resize(3);  // 2 nodes ran; cyclic; 1 node in 12.3 s
+    step_.predictions[2].speedup.reset();
+    add(4, 11.0);
+    add(8, 6.0);
+  }
+  void add(std::uint32_t nodes, Seconds predicted_s) {
+    TargetPrediction more = step_.predictions[2];
+    more.nodes = nodes;
+    more.predicted_s = predicted_s;
+    step_.predictions.push_back(std::move(more));
+  }
+  Step step_ = fixture("normal.json")[0];
+};
+
+TEST_F(AdviceBeyond, WhatThePartitionDoesNotHaveIsAWhatIf) {
+  step_.partition = "debug";
+  step_.usable_nodes = 8;
+  EXPECT_EQ(advise(step_).here, &step_.predictions[4]);
+  EXPECT_EQ(advise(step_).beyond, nullptr);
+  step_.usable_nodes = 4;
+  EXPECT_EQ(advise(step_).here, &step_.predictions[3]) << "the best that can start";
+  EXPECT_EQ(advise(step_).beyond, &step_.predictions[4]);
+  EXPECT_THAT(brief_line(step_), HasSubstr("lbf: 4 nodes would take 11.0 s"));
+  const std::string note = closing_note(step_, 300);
+  EXPECT_THAT(note, AllOf(HasSubstr("srun -N4 "), Not(HasSubstr("-N8"))));
+  EXPECT_THAT(note, HasSubstr("A what-if: 8 nodes would take 6.000 s instead of 15.20 s (2.53x), give or take"));
+  EXPECT_THAT(note, HasSubstr("; partition debug has 4 usable nodes.\n"));
+  step_.usable_nodes = 1;  // one of the two that ran has been drained
+  EXPECT_EQ(advise(step_).here, &step_.predictions[2]);
+}
+
+TEST_F(AdviceBeyond, OfAnUnknownNumberNothingIsAssumed) {
+  EXPECT_EQ(advise(step_).here, &step_.predictions[2]) << "no more nodes than ran";
+  EXPECT_EQ(advise(step_).beyond, &step_.predictions[4]);
+  EXPECT_THAT(closing_note(step_, 300), HasSubstr("8 nodes would take 6.000 s"));
+  EXPECT_THAT(closing_note(step_, 300), HasSubstr("whether there are as many nodes is not known here."));
+  step_.predictions.erase(step_.predictions.begin() + 2);
+  EXPECT_EQ(advise(step_).first(), nullptr);
+  EXPECT_THAT(brief_line(step_), HasSubstr("no predicted configuration on up to 2 nodes is surely faster"));
+  EXPECT_THAT(closing_note(step_, 300), Not(HasSubstr("srun -N")));
+}
+
+TEST_F(AdviceBeyond, AWhatIfThatIsNoBetterIsNotSaid) {
+  step_.usable_nodes = 4;
+  step_.predictions[4].predicted_s = 11.5;
+  EXPECT_EQ(advise(step_).beyond, nullptr);
+}
+
 TEST(Advise, NothingWithoutASelfPrediction) {
   Step step = fixture("normal.json")[0];
   step.predictions.erase(step.predictions.begin());
@@ -235,7 +287,10 @@ TEST(BriefLine, OfEveryOtherState) {
   EXPECT_THAT(
       brief_line(fixture("partial.json")[0]),
       AllOf(HasSubstr("(partial) no predicted configuration is surely faster (now "), HasSubstr("lbf-report -j 9.0")));
-  EXPECT_THAT(brief_line(fixture("no_predictions.json")[0]), HasSubstr("no prediction was possible"));
+  Step nothing = fixture("no_predictions.json")[0];
+  nothing.why_partial = "no MPI program was seen";
+  EXPECT_THAT(brief_line(nothing),
+              HasSubstr("lbf: no prediction was possible: no MPI program was seen: lbf-report -j"));
   for (const char* name : {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
     EXPECT_THAT(brief_line(fixture(name)[0]), Not(HasSubstr("\n"))) << name;
   }

@@ -67,6 +67,19 @@ TEST(NodeSets, WhatIsDownOrTooSmallIsNotTaken) {
   EXPECT_THAT(why_not(cluster, test::options(4)), HasSubstr("no candidate fits"));
 }
 
+// Two partitions of the same nodes: the advice was the other one, though nothing was better there.
+TEST(NodeSets, ThePartitionThatRanComesFirst) {
+  const Cluster cluster = test::cluster(
+      "[[node]]\nname = \"n[1-2]\"\ncores_per_socket = 2\n[[partition]]\nname = \"a\"\nnodes = \"n[1-2]\"\n"
+      "[[partition]]\nname = \"b\"\nnodes = \"n[1-2]\"\n");
+  CandidateOptions options = test::options(2);
+  EXPECT_EQ(sets_of(cluster, options).front().partition, "a");
+  options.first_partition = "b";
+  const std::vector<NodeSet> sets = sets_of(cluster, options);
+  EXPECT_EQ(sets.front().partition, "b");
+  EXPECT_EQ(sets.back().partition, "a");
+}
+
 TEST(NodeSets, UnknownPartition) {
   const Cluster cluster = test::cluster(
       "[[node]]\nname = \"n1\"\n[[partition]]\nname = \"short\"\nnodes = \"n1\"\n[[partition]]\nname = "
