@@ -35,6 +35,7 @@
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/steps.h"
 #include "predictor/daemon/users.h"
+#include "predictor/engine/network/topology_file.h"
 
 namespace lbf::daemon {
 namespace {
@@ -178,6 +179,24 @@ int retry(const DaemonConfig& config, const std::string& step) {
   return 0;
 }
 
+// Predictions without switches are better than none: an edit of Slurm's file does not keep lbfd from its work.
+void load_topology(const std::string& path, StepRunOptions& options) {
+  auto file = engine::TopologyFile::load(path);
+  const auto topology = file ? file->of_partition("") : file.error();
+  if (!topology) {
+    const std::string what = topology.error().message + ": all nodes are taken to be equally far apart";
+    spdlog::warn("topology: {}; mend the file and restart lbfd", what);
+    if (!file) options.notes.push_back(what);
+  } else if (*topology != nullptr) {
+    spdlog::info("{} nodes on {} levels of switches in {}", (*topology)->nodes(), (*topology)->levels(),
+                 (*topology)->file());
+  }
+  if (!file) return;
+  file->read_neighbours();
+  for (const std::string& warning : file->warnings()) spdlog::warn("topology: {}", warning);
+  options.topology = std::make_shared<const engine::TopologyFile>(std::move(*file));
+}
+
 int run(const DaemonConfig& config) {
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
@@ -188,12 +207,7 @@ int run(const DaemonConfig& config) {
     spdlog::warn("networks_dir {} is not there: lbf-calibrate writes its files", config.networks_dir);
   }
   StepsOptions options;
-  if (!config.topology.empty()) {
-    auto topology = engine::Topology::load(config.topology);
-    if (!topology) return fail(kExitFailure, "topology: " + topology.error().message);
-    spdlog::info("{} nodes on {} levels of switches in {}", topology->nodes(), topology->levels(), config.topology);
-    options.run.topology = std::make_shared<const engine::Topology>(std::move(topology).value());
-  }
+  if (!config.topology.empty()) load_topology(config.topology, options.run);
   auto database = db::Database::open(config.state_dir + "/lbf.db");
   if (!database) return fail(kExitFailure, database.error().message);
   auto traces = TraceStore::open(config.state_dir + "/traces");

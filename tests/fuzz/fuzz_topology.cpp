@@ -68,6 +68,7 @@ void check_topology(const std::string& text, const std::string& file) {
     check_error(topology.error());
     return fuzz_require(topology.error().message.starts_with(file), "an error names the file");
   }
+  for (const std::string& warning : topology->warnings()) check_error({lbf::ErrorCode::kInvalidInput, warning});
   fuzz_require(topology->nodes() <= engine::Topology::kMaxNodes, "no more nodes than are allowed");
   fuzz_require(topology->levels() <= engine::Topology::kMaxLevels, "no more levels than Slurm has");
   std::vector<std::string> names;
@@ -86,18 +87,23 @@ void check_topology(const std::string& text, const std::string& file) {
 }  // namespace
 
 std::vector<std::string> fuzz_seeds() {
-  return {"n[1-4,7],m08,r[0-1]n[1-2]",
-          "SwitchName=s1 Nodes=n[1-4]\nSwitchName=s2 Nodes=n[05-08],x LinkSpeed=1\n# both\n"
-          "SwitchName=top Switches=s[1-2]\n",
-          "switchname=a nodes=a1\nSwitchName=b Nodes=b[1-2]c[1-2]\nSwitchName=c Switches=a,\\\nb\n"
-          "SwitchName=d Nodes=d1\nSwitchName=e Switches=c,d\n",
-          "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\n",
-          "- topology: t\n  cluster_default: true\n  tree:\n    switches:\n    - switch: s1\n      nodes: "
-          "n[1-2]\n"
-          "    - switch: s2\n      nodes: n[3-4]\n    - switch: top\n      children: s[1-2]\n",
-          "---\n- topology: b\n  block:\n    block_sizes:\n    - 2\n    blocks:\n    - block: b1\n      "
-          "nodes: n[1-2]\n"
-          "    - block: b2\n      nodes: n[3-4]\n- topology: f\n  flat: true\n"};
+  return {
+      "n[1-4,7],m08,r[0-1]n[1-2]",
+      "SwitchName=s1 Nodes=n[1-4]\nSwitchName=s2 Nodes=n[05-08],x LinkSpeed=1\n# both\n"
+      "SwitchName=top Switches=s[1-2]\n",
+      "switchname=a nodes=a1\nSwitchName=b Nodes=b[1-2]c[1-2]\nSwitchName=c Switches=a,\\\nb\n"
+      "SwitchName=d Nodes=d1\nSwitchName=e Switches=c,d\n",
+      "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n1, n2,\nSwitchName=s1 Level=0 Nodes=n3 Nodes=n2\n"
+      "SwitchName=s2 Level=1 Nodes=n[1-3] Switches=s0,s1\nSwitchName=s3 Level=1 Nodes= Switches=s[0-1]\n",
+      "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\n",
+      "- topology: t\n  cluster_default: true\n  tree:\n    switches:\n    - switch: s1\n      nodes: "
+      "n[1-2]\n"
+      "    - switch: s2\n      nodes: n[3-4]\n    - switch: top\n      children: s[1-2]\n",
+      "---\n- topology: b\n  block:\n    block_sizes:\n    - 2\n    blocks:\n    - block: b1\n      "
+      "nodes: n[1-2]\n"
+      "    - block: b2\n      nodes: n[3-4]\n- topology: f\n  flat: true\n",
+      "topology: t\ncluster_default: on\nflat: no\ntree: {switches: {switch: s, nodez: x, nodes: n1, nodes: \"n2,\", "
+      "children: s}}\n"};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

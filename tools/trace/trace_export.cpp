@@ -38,8 +38,8 @@ Warnings warnings_of(const ExportNotes& notes) {
   return warnings;
 }
 
-Result<engine::Target> only_target(const TraceExportOptions& options, Rank ranks) {
-  Result<std::vector<engine::Target>> targets = make_targets(options.target, ranks);
+Result<engine::Target> only_target(const TraceExportOptions& options, Rank ranks, Warnings& warnings) {
+  Result<std::vector<engine::Target>> targets = make_targets(options.target, ranks, warnings);
   if (!targets) return targets.error();
   if (targets->size() != 1) {
     return invalid_input((options.format == "otf2" ? "an OTF2 archive" : "a timeline") +
@@ -50,7 +50,8 @@ Result<engine::Target> only_target(const TraceExportOptions& options, Rank ranks
 }
 
 Result<Warnings> export_prediction(const TraceExportOptions& options, WhatIfTrace& trace) {
-  const Result<engine::Target> target = only_target(options, trace.ranks());
+  Warnings warnings;
+  const Result<engine::Target> target = only_target(options, trace.ranks(), warnings);
   if (!target) return target.error();
   std::unique_ptr<TraceOutput> output;  // otf2 makes its folder itself
   if (options.format == "timeline") {
@@ -68,7 +69,6 @@ Result<Warnings> export_prediction(const TraceExportOptions& options, WhatIfTrac
   if (output != nullptr) {
     if (Result<void> written = output->commit(); !written) return written.error();
   }
-  Warnings warnings;
   if (!result->why_partial.empty()) warnings.push_back("the timeline is partial: " + result->why_partial);
   return warnings;
 }

@@ -182,8 +182,10 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   }
   WhatIfOptions options = line.targets;
   if (line.one_node_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
-  Result<std::vector<engine::Target>> targets = make_targets(options, result.ranks);
+  std::vector<std::string> notes;
+  Result<std::vector<engine::Target>> targets = make_targets(options, result.ranks, notes);
   if (!targets) return targets.error();
+  for (const std::string& note : notes) kMessages.note(note);
   result.targets = std::move(*targets);
   Result<Replay> replay = make_replay(result.ranks, result.targets, question);
   if (!replay) return replay.error();

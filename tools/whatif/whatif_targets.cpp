@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "predictor/engine/network/topology_file.h"
 
 namespace lbf::tools {
 namespace {
@@ -82,7 +83,8 @@ Result<std::shared_ptr<const engine::Network>> find_network(const std::string& n
   return std::make_shared<const engine::Network>(std::move(*network));
 }
 
-Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks) {
+Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks,
+                                                 std::vector<std::string>& notes) {
   std::vector<std::shared_ptr<const engine::Network>> networks;
   for (const std::string& name : options.networks) {
     Result<std::shared_ptr<const engine::Network>> network = find_network(name, options.networks_dir);
@@ -99,9 +101,15 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
   std::shared_ptr<const engine::Topology> topology;
   std::vector<std::uint32_t> nodelist;
   if (!options.topology.empty()) {
-    Result<engine::Topology> loaded = engine::Topology::load(options.topology);
+    const Result<engine::TopologyFile> file = engine::TopologyFile::load(options.topology);
+    if (!file) return file.error();
+    Result<std::shared_ptr<const engine::Topology>> loaded = file->of_partition("");
     if (!loaded) return loaded.error();
-    topology = std::make_shared<const engine::Topology>(std::move(*loaded));
+    topology = std::move(*loaded);
+    notes.insert(notes.end(), file->warnings().begin(), file->warnings().end());
+    if (!options.nodelist.empty() && topology == nullptr) {
+      return invalid_input("--nodelist needs switches, and the topology is flat: " + options.topology);
+    }
     if (!options.nodelist.empty()) {
       Result<std::vector<std::uint32_t>> found = topology->find_all(options.nodelist);
       if (!found) return Error{found.error().code, "--nodelist: " + found.error().message};

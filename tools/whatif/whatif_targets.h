@@ -20,7 +20,7 @@ struct WhatIfOptions {
   engine::Waiting waiting = engine::Waiting::kYield;
   std::string contention;  // empty: what the network file says
   std::string networks_dir;
-  std::string topology;  // Slurm's topology.conf or topology.yaml; empty: none
+  std::string topology;  // Slurm's topology.conf or topology.yaml (engine::TopologyFile::load); empty: none
   // Hostlist: node i of a target is the i-th of these; empty: those that the topology chooses. REQUIRES: only
   // with `topology`.
   std::string nodelist;
@@ -31,7 +31,9 @@ struct WhatIfOptions {
 Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
                                                             const std::string& networks_dir);
 
-// Errors: kInvalidInput names the option; those of find_network, place_ranks and Topology.
-Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks);
+// NOTES get what is assumed of the topology. Errors: kInvalidInput names the option; those of find_network, place_ranks
+// and TopologyFile.
+Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks,
+                                                 std::vector<std::string>& notes);
 
 }  // namespace lbf::tools

@@ -8,7 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/hostlist.h"
 #include "predictor/daemon/steps/target_ranking.h"
+#include "predictor/engine/network/topology_file.h"
 
 namespace lbf::daemon {
 namespace {
@@ -112,20 +114,30 @@ std::uint32_t Configurator::cores_per_node(const Streams& streams) {
 // only would make them differ by more than their placement.
 void Configurator::find_topology_nodes() {
   if (options_.topology == nullptr) return;
+  const auto chosen = options_.topology->of_partition(step_.partition);
+  if (!chosen) remarks_.add_note(chosen.error().message + ": all nodes are taken to be equally far apart");
+  if (!chosen || *chosen == nullptr) return;
+  const engine::Topology& topology = **chosen;
   std::vector<std::uint32_t> nodes;
-  std::vector<bool> taken(options_.topology->nodes(), false);
+  std::vector<bool> taken(topology.nodes(), false);
+  std::vector<std::string> on_several_switches;
   for (const std::uint32_t number : out_.nodes) {
     const std::string& name = step_.nodes[number];
-    const std::optional<std::uint32_t> node = options_.topology->find(name);
+    const std::optional<std::uint32_t> node = topology.find(name);
     if (!node || taken[*node]) {
       remarks_.add_note(fmt::format("node {} is {} {}: all nodes are taken to be equally far apart", name,
-                                    node ? "named twice, but once in" : "not in", options_.topology->file()));
+                                    node ? "named twice, but once in" : "not in", topology.file()));
       return;
     }
     taken[*node] = true;
     nodes.push_back(*node);
+    if (topology.is_on_several_switches(*node)) on_several_switches.push_back(name);
   }
-  out_.ran.topology = options_.topology;
+  if (!on_several_switches.empty()) {
+    remarks_.add_note(fmt::format("{} on several switches in {}: the first one counts", hostlist(on_several_switches),
+                                  topology.file()));
+  }
+  out_.ran.topology = *chosen;
   out_.ran.topology_node_of_node = std::move(nodes);
 }
 

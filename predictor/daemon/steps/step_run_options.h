@@ -17,7 +17,10 @@
 #include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/run_picture.h"
 #include "predictor/engine/metric/engine_limits.h"
-#include "predictor/engine/network/topology.h"
+
+namespace lbf::engine {
+class TopologyFile;
+}
 
 namespace lbf::daemon {
 
@@ -28,7 +31,7 @@ struct StepRunOptions {
   // Above it, streams that are ahead of another one are left on disk until the other one has caught up.
   std::uint64_t events_in_flight_limit = 20'000'000;
   // Which switches the cluster's nodes are on; nullptr: nobody said, all nodes are equally far apart.
-  std::shared_ptr<const engine::Topology> topology;
+  std::shared_ptr<const engine::TopologyFile> topology;
   // What the targets beside the configuration that ran may take while the step runs (docs/lbfd.md, "Budgets").
   ReplayBudget budget;
   std::size_t targets_per_pass = 8;      // of those that have passes of their own

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -17,27 +18,30 @@
 
 namespace lbf::engine {
 
+struct TopologyDescription;
+
 class Topology {
  public:
-  static constexpr std::size_t kMaxFileBytes = 1 << 20;
   static constexpr std::size_t kMaxNodes = 1 << 18;
   static constexpr std::size_t kMaxSwitches = 1 << 16;  // that are children of others
   static constexpr std::uint32_t kMaxLevels = 20;       // Slurm's own bound
 
-  // topology.yaml where the file's name ends in .yaml or .yml (of several topologies the first with
-  // `cluster_default: true`, else the first), else topology.conf. Switches must form trees: one parent for
-  // each switch, one leaf for each node. Blocks (topology/block) are leaves below one common switch; block
-  // sizes above the base block are planning, not levels. Errors (kInvalidInput, kLimit) name file, line and
-  // remedy.
+  // The cluster's default topology in a text without Include (else: topology_file.h). Switches form trees: where a
+  // switch has several parents, or a node several leaves, the first in the file counts, and warnings() says so. Blocks
+  // (topology/block) are leaves below one common switch; block sizes above the base block are planning, not levels.
+  // Errors (kInvalidInput, kLimit) name file, line and remedy.
   static Result<Topology> parse(std::string_view text, const std::string& file_name);
-  // Errors: also kNotFound and kIo.
-  static Result<Topology> load(const std::string& path);
+  static Result<Topology> build(const TopologyDescription& description);
 
+  // What Slurm warns of, too. Each is one line with file and line.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // "topology.conf"; "topology.yaml#NAME" where the file has several.
   const std::string& file() const { return file_; }
-  // Numbered from 0 in the order of the file's leaf switches.
+  // Nodes are numbered from 0 in the order of the file's leaf switches.
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(names_.size()); }
   const std::string& node_name(std::uint32_t node) const { return names_[node]; }
   std::optional<std::uint32_t> find(const std::string& name) const;
+  bool is_on_several_switches(std::uint32_t node) const { return on_several_switches_.contains(node); }
   // Those that a hostlist names, in its order. Errors (kNotFound, kInvalidInput): a node that is not in the
   // file, or named twice.
   Result<std::vector<std::uint32_t>> find_all(std::string_view hostlist) const;
@@ -69,9 +73,11 @@ class Topology {
   friend class TopologyBuilder;
 
   std::string file_;
+  std::vector<std::string> warnings_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> node_of_name_;
   std::vector<std::uint32_t> leaf_of_node_;
+  std::unordered_set<std::uint32_t> on_several_switches_;
   std::vector<Switch> switches_;
   std::uint32_t levels_ = 0;
 };

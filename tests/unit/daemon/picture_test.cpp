@@ -148,6 +148,7 @@ TEST_F(PictureTest, ListsCanBeShort) {
   ASSERT_LE(step["predictions"].size(), 2U);
   EXPECT_EQ(step["predictions"][0]["kind"], "self");
   EXPECT_EQ(json_request("GET", "/v1/steps?nodelist=n[0-1]")["steps"].size(), 1U);
+  EXPECT_EQ(json_request("GET", "/v1/steps?nodelist=n0,,n[0000000001-0000000003],")["steps"].size(), 1U);
   EXPECT_EQ(json_request("GET", "/v1/steps?nodelist=m")["steps"].size(), 0U);
   EXPECT_EQ(json_request("GET", "/v1/steps?state=running,partial")["steps"].size(), 0U);
   EXPECT_EQ(request("GET", "/v1/steps?state=lost").status, 400);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "predictor/daemon/http/step_json.h"
+#include "predictor/engine/network/topology_file.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 #include "tests/unit/intake/batches.h"
@@ -121,7 +122,8 @@ TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
   const auto with = [&](const char* topology, const std::string& name) {
     daemon::StepRunOptions options;
     if (topology != nullptr) {
-      options.topology = std::make_shared<const engine::Topology>(*engine::Topology::parse(topology, "topology.conf"));
+      options.topology =
+          std::make_shared<const engine::TopologyFile>(*engine::TopologyFile::parse(topology, "topology.conf"));
     }
     return run(program, kInTurns, name, options);
   };
@@ -139,10 +141,14 @@ TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
   const auto none = with(nullptr, "none");
   const auto other = with("SwitchName=a Nodes=m[0-3]\n", "other");
   const auto small = with("SwitchName=a Nodes=n[0-1]\n", "small");
+  const auto twice = with("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=m[0-3],n1\n", "twice");
+  const auto broken = with("SwitchName=a Switches=b\n", "broken");
   EXPECT_LT(time_on(*near, 2), time_on(*far, 2));
   EXPECT_LT(time_on(*far, 2), time_on(*none, 2));
   EXPECT_LT(time_on(*near, 4), time_on(*far, 4));
   EXPECT_EQ(time_on(*other, 2), time_on(*none, 2));
+  EXPECT_EQ(time_on(*broken, 2), time_on(*none, 2));
+  EXPECT_EQ(time_on(*twice, 2), time_on(*near, 2));
   EXPECT_EQ(time_on(*small, 2), time_on(*near, 2));
   EXPECT_EQ(time_on(*small, 4), time_on(*none, 4));
   const nlohmann::json where = daemon::step_json(*near, daemon::StepDetail::kFull)["predictions"][0]["topology"];
@@ -152,6 +158,8 @@ TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
   EXPECT_THAT(other->record.notes,
               note("node n0 is not in topology.conf: all nodes are taken to be equally far apart"));
   EXPECT_THAT(small->record.notes, note("topology.conf connects no 4 nodes: "));
+  EXPECT_THAT(twice->record.notes, note("n1 on several switches in topology.conf: the first one counts"));
+  EXPECT_THAT(broken->record.notes, note("topology.conf:1: switch 'a' has the child 'b', which no line defines"));
   EXPECT_THAT(near->record.notes, testing::Not(testing::Contains(testing::HasSubstr("equally far apart"))));
 }
 

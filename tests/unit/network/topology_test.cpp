@@ -4,10 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "tests/support/temporary_directory.h"
-
 namespace lbf::topology_test {
 namespace {
 
@@ -123,6 +119,75 @@ TEST(TopologyConf, SameSwitchUpToALevelMeansSoManyHopsAtMost) {
   }
 }
 
+// Slurm warns of these and goes on.
+TEST(TopologyConf, WhatSlurmTakesWithAWarning) {
+  const engine::Topology topology = parsed(
+      "SwitchName=s1 Nodes=c[001-010]\nSwitchName=s2 Nodes=c[011-020]\nSwitchName=s3 Nodes=c[021-030],c011\n"
+      "SwitchName=s4 Nodes=c[012-014,031]\n");
+  EXPECT_THAT(
+      topology.warnings(),
+      ElementsAre("topology.conf:3: node 'c011' is on 's3' and in line 2 on 's2': the first one counts",
+                  "topology.conf:4: nodes 'c[012-014]' are on 's4' and in line 2 on 's2': the first one counts"));
+  EXPECT_EQ(topology.nodes(), 31U);
+  EXPECT_EQ(hops(topology, "c011", "c012"), 1U);
+  EXPECT_EQ(hops(topology, "c011", "c021"), engine::kUnknownHops);
+  EXPECT_TRUE(topology.is_on_several_switches(*topology.find("c011")));
+  EXPECT_FALSE(topology.is_on_several_switches(*topology.find("c031")));
+
+  const engine::Topology twice = parsed("SwitchName=a Nodes=n9 Nodes=n[1-2]\nSwitchName=b Nodes=\"n3\" LinkSpeed=\n");
+  EXPECT_THAT(twice.warnings(), ElementsAre("topology.conf:1: 'Nodes=' appears twice: the last one counts"));
+  EXPECT_EQ(twice.nodes(), 3U);
+}
+
+// Two spines above the same leaves: as near as below one of them. Slurm's levels count all children.
+TEST(TopologyConf, OfSeveralParentsTheFirstCounts) {
+  const engine::Topology topology = parsed(
+      "SwitchName=a Nodes=a[1-2]\nSwitchName=b Nodes=b1\nSwitchName=c Nodes=c1\n"
+      "SwitchName=spine1 Switches=a,b\nSwitchName=spine2 Switches=a,b\nSwitchName=core Switches=spine2,c,spine1\n");
+  EXPECT_EQ(topology.warnings().size(), 2U);
+  EXPECT_THAT(topology.warnings()[0],
+              HasSubstr("topology.conf:5: switch 'a' is below 'spine2' and in line 4 below 'spine1': the first one"));
+  EXPECT_EQ(topology.levels(), 3U);
+  EXPECT_EQ(hops(topology, "a1", "b1"), 2U);
+  EXPECT_EQ(hops(topology, "a1", "c1"), 3U);
+}
+
+TEST(TopologyConf, ANodeThatIsNamedTwiceOnOneSwitchIsOneNode) {
+  const engine::Topology topology =
+      parsed("SwitchName=s1 Nodes=n[1-3],n2\nSwitchName=s2 Nodes=n4\nSwitchName=top Switches=s[1-2],s1\n");
+  EXPECT_THAT(topology.warnings(), testing::IsEmpty());
+  EXPECT_EQ(topology.nodes(), 4U);
+  EXPECT_EQ(hops(topology, "n2", "n3"), 1U);
+  EXPECT_EQ(hops(topology, "n2", "n4"), 2U);
+}
+
+TEST(TopologyConf, StrayCommasBlanksInQuotesAndValuesOverLines) {
+  const engine::Topology topology = parsed(
+      "SwitchName=s1 Nodes=n1,n2,\nSwitchName=s2 Nodes=n3,,\\\nn4\nSwitchName=s3 Nodes=\"n5, n6\"\n"
+      "SwitchName=s4 Nodes=\"\"\nSwitchName=s5 Nodes=,\nSwitchName=top Switches=s1,s2,s[3-5],");
+  EXPECT_EQ(topology.nodes(), 6U);
+  EXPECT_EQ(hops(topology, "n3", "n4"), 1U);
+  EXPECT_EQ(hops(topology, "n5", "n6"), 1U);
+  EXPECT_EQ(hops(topology, "n1", "n6"), 2U);
+}
+
+// `scontrol show topology`, of 22.05 and of 25.05 with a leaf that has no node.
+TEST(TopologyConf, WhatScontrolPrints) {
+  const engine::Topology topology = parsed(
+      "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[0-1]\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n2, n3,\n"
+      "SwitchName=s2 Level=0 LinkSpeed=1 Nodes=\n"
+      "SwitchName=s3 Level=1 LinkSpeed=1 Nodes=n[0-3] Switches=s[0-2]\n"
+      "SwitchName=s4 Level=1 LinkSpeed=1 Nodes= Switches=s2\n");
+  EXPECT_EQ(topology.nodes(), 4U);
+  EXPECT_EQ(hops(topology, "n0", "n1"), 1U);
+  EXPECT_EQ(hops(topology, "n0", "n3"), 2U);
+  const engine::Topology blocks = parsed(
+      "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nBlockName=b2 BlockIndex=1 Nodes=n[3-4] BlockSize=2\n"
+      "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-4] BlockSize=4\n");
+  EXPECT_EQ(blocks.nodes(), 4U);
+  EXPECT_EQ(hops(blocks, "n1", "n3"), 2U);
+}
+
 TEST(TopologyConf, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(refused(""), HasSubstr("topology.conf: has no switch and no block"));
   EXPECT_THAT(refused("# nothing\n"), HasSubstr("has no switch"));
@@ -135,19 +200,14 @@ TEST(TopologyConf, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(refused("SwitchName=a Nodes=\"n1\n"), HasSubstr(":1: a '\"' has no second one"));
   EXPECT_THAT(refused("SwitchName=a Nodez=n1\n"), HasSubstr("unknown key 'Nodez': known are SwitchName"));
   EXPECT_THAT(refused("BlockName=a Switches=b\n"), HasSubstr("unknown key 'Switches': known are BlockName, Nodes"));
-  EXPECT_THAT(refused("SwitchName=a Nodes=n1 Nodes=n2\n"), HasSubstr("'Nodes=' appears twice"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n1\nBlockName=b Nodes=n2\n"), HasSubstr(":2: switches and blocks"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n1 Switches=b\nSwitchName=b Nodes=n2\n"),
               HasSubstr("'a' has both child switches and nodes"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n"),
               HasSubstr(":2: switch 'a' is defined twice, first in line 1"));
-  EXPECT_THAT(refused("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n[1-2]\n"),
-              HasSubstr(":2: node 'n1' is on 'b' and in line 1 on 'a'"));
-  EXPECT_THAT(refused("SwitchName=a Nodes=n[1,1]\n"), HasSubstr("node 'n1'"));
   EXPECT_THAT(refused("SwitchName=a Nodes=n[2-1]\n"), HasSubstr(":1: the range '2-1' ends before it begins"));
   EXPECT_THAT(refused("SwitchName=t Switches=a\n"), HasSubstr("child 'a', which no line defines"));
-  EXPECT_THAT(refused("SwitchName=a Nodes=n1\nSwitchName=s Switches=a\nSwitchName=t Switches=a\n"),
-              HasSubstr(":3: switch 'a' is below 't' and in line 2 below 's'"));
+  EXPECT_THAT(refused("Include racks.conf\n"), HasSubstr(":1: Include is for files"));
   EXPECT_THAT(refused("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"), HasSubstr("'a' is below itself"));
   EXPECT_THAT(refused("SwitchName=a Switches=a\n"), HasSubstr("'a' is below itself"));
   EXPECT_THAT(refused("SwitchName=" + std::string(65, 's') + " Nodes=n1\n"), HasSubstr("1 to 64 bytes"));
@@ -209,6 +269,34 @@ TEST(TopologyYaml, TheManualsFile) {
   EXPECT_EQ(hops(blocks, "node01", "node05"), 2U);
 }
 
+// As Slurm's data.c and data_parser: these are true; unknown keys are left out; the last of a key counts.
+TEST(TopologyYaml, WhatSlurmTakes) {
+  for (const std::string word : {"true", "True", "yes", "on", "y", "t", "YES", "\"on\""}) {
+    const engine::Topology second = parsed(
+        "- topology: a\n  cluster_default: off\n  tree: {switches: [{switch: s, nodes: n1}]}\n"
+        "- topology: b\n  cluster_default: " +
+            word + "\n  tree: {switches: [{switch: s, nodes: m1}]}\n",
+        "t.yaml");
+    EXPECT_EQ(second.node_name(0), "m1") << word;
+    EXPECT_EQ(second.file(), "t.yaml#b");
+  }
+  const engine::Topology loose = parsed(
+      "topology: a\nflat: false\ntree:\n  switches:\n    switch: s\n    nodez: x\n    nodes: n1\n"
+      "    nodes: n[1-2],\n    children: t\n",
+      "t.yaml");
+  EXPECT_EQ(loose.nodes(), 2U);
+  EXPECT_EQ(loose.file(), "t.yaml");
+  EXPECT_THAT(loose.warnings(),
+              ElementsAre("t.yaml:6: unknown key 'nodez' is left out, as by Slurm",
+                          "t.yaml:8: 'nodes' appears twice: the last one counts",
+                          "t.yaml:5: switch 's' has both children and nodes: its children are left out, as by Slurm"));
+  EXPECT_EQ(parsed("- topology: a\n  tree:\n    switches:\n    - switch: s\n      nodes:\n    - switch: t\n"
+                   "      nodes: n1\n",
+                   "t.yaml")
+                .nodes(),
+            1U);
+}
+
 TEST(TopologyYaml, ErrorsNameFileLineAndRemedy) {
   const auto yaml = [](const std::string& text) { return refused(text, "t.yaml"); };
   EXPECT_THAT(yaml(""), HasSubstr("t.yaml: must be a list of topologies"));
@@ -225,13 +313,10 @@ TEST(TopologyYaml, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(yaml("- topology: a\n  tree:\n    switches: []\n"), HasSubstr("has no switch"));
   const std::string tree = "- topology: a\n  tree:\n    switches:\n    - ";
   EXPECT_THAT(yaml(tree + "nodes: n1\n"), HasSubstr("t.yaml:4: 'switch' is missing"));
-  EXPECT_THAT(yaml(tree + "switch: s\n      nodez: n1\n"), HasSubstr(":5: unknown key 'nodez'"));
+  EXPECT_THAT(yaml("- topology: a\n  cluster_default: perhaps\n"), HasSubstr(":2: 'cluster_default' must be true"));
   EXPECT_THAT(yaml(tree + "switch: s\n      nodes: [n1]\n"), HasSubstr(":5: 'nodes' must be a name or a hostlist"));
-  EXPECT_THAT(yaml(tree + "switch: s\n      nodes: n1\n      nodes: n2\n"), HasSubstr("'nodes' appears twice"));
   EXPECT_THAT(yaml(tree + "switch: s\n      nodes: n[1\n"), HasSubstr(":4: 'n[1' has a '['"));
-  EXPECT_THAT(yaml("- topology: a\n  tree: {}\n  tree: {}\n"), HasSubstr(":3: 'tree' appears twice"));
-  EXPECT_THAT(yaml("- topology: a\n  block:\n    blocks:\n    - block: b\n      children: c\n"),
-              HasSubstr("unknown key 'children'"));
+  EXPECT_THAT(yaml("- topology: a\n  ring:\n    rings: []\n"), HasSubstr("t.yaml:1: topology 'a' has none of"));
   EXPECT_THAT(yaml(std::string(5000, '[')), HasSubstr("t.yaml"));
   EXPECT_THAT(yaml(std::string(5000, '-')), HasSubstr("t.yaml"));
   EXPECT_THAT(yaml("&a [*a]"), HasSubstr("t.yaml"));
@@ -268,17 +353,6 @@ TEST(Topology, NodesByName) {
   EXPECT_THAT(topology.find_all("dev1,dev1").error().message, HasSubstr("'dev1' is named twice"));
   EXPECT_THAT(topology.find_all("dev[0-18]").error().message, HasSubstr("more nodes than topology.conf has: 18"));
   EXPECT_THAT(topology.find_all("dev[1").error().message, HasSubstr("without its ']'"));
-}
-
-TEST(Topology, LoadSaysWhatIsWrongWithTheFile) {
-  const Result<engine::Topology> none = engine::Topology::load("/nonexistent/topology.conf");
-  ASSERT_FALSE(none.ok());
-  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
-  EXPECT_THAT(none.error().message, HasSubstr("/nonexistent/topology.conf"));
-  EXPECT_FALSE(engine::Topology::load("/").ok());
-  const test::TemporaryDirectory directory;
-  std::ofstream(directory.path() + "/topology.conf") << kManual;
-  EXPECT_EQ(engine::Topology::load(directory.path() + "/topology.conf")->nodes(), 18U);
 }
 
 // Found by fuzz_topology: an error had the file's control characters, and as many of them as there were.

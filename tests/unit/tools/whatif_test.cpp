@@ -382,6 +382,13 @@ TEST_F(WhatIf, TheNodesOfATopology) {
   EXPECT_EQ(predicted(" --nodes 2 --topology " + yaml)[0]["lbf_s"], 6.0);
   EXPECT_THAT(run(trace + " --nodes 2 --topology " + topology).out, HasSubstr("switch hops between nodes as in "));
 
+  const std::string flat = write("flat.yaml",
+                                 "- topology: plain\n  flat: yes\n- topology: ib\n  tree: {switches: "
+                                 "[{switch: a, nodes: \"a[1-3],\"}]}\n");
+  EXPECT_FALSE(predicted(" --nodes 2 --topology " + flat)[0].contains("topology"));
+  EXPECT_EQ(predicted(" --nodes 2 --topology " + flat + "#ib")[0]["topology"],
+            nlohmann::json({{"file", flat + "#ib"}, {"nodes", {"a1", "a2"}}}));
+  expect_failure(fig3_ + " --nodes 1 --topology " + flat + " --nodelist a1", "the topology is flat: ");
   expect_usage_error(fig3_ + " --nodes 1 --nodelist n1", "--nodelist needs --topology");
   expect_usage_error(fig3_ + " --nodes 1 --topology ''", "--topology is empty");
   expect_failure(fig3_ + " --nodes 1 --topology /nonexistent", "/nonexistent: cannot open the topology file");
