@@ -325,6 +325,8 @@ ApiResponse Api::route(const Caller& caller, const RequestHead& head, std::strin
         "no " + head.method.substr(0, 16) + " " + head.target.substr(0, 200) + " here: see docs/formats/http-v1.md"});
   };
   if (path[0] == "accuracy" && path.size() == 1 && head.method == "GET") return accuracy(caller, target);
+  if (path[0] == "networks" && path.size() == 1 && head.method == "GET")
+    return json_response({{"networks", steps_.network_names()}});
   if (path[0] != "steps") return nothing_here();
   if (head.method == "GET" && path.size() == 1) return list_steps(caller, target);
   if (path.size() < 5) return nothing_here();
@@ -374,8 +376,8 @@ ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Request
   return made ? json_response(*made) : error_response(made.error());
 }
 
-ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, std::string_view body, const StepKey& key,
-                                std::span<const std::string_view> path) {
+ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, std::string_view body,
+                                const StepKey& key, std::span<const std::string_view> path) {
   const auto number = parse_decimal(path[1], protocol::kMaxStepNodes - 1, "stream");
   if (!number) return error_response(number.error());
   const auto stream = static_cast<std::uint32_t>(*number);
@@ -402,8 +404,7 @@ ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, s
     const auto sequence = parse_decimal(path[3], std::numeric_limits<std::int64_t>::max(), "sequence number");
     if (!sequence) return error_response(sequence.error());
     if (*sequence == 0) return error_response(invalid_input("sequence numbers begin with 1"));
-    return answer(steps_.append(caller, key, stream, *sequence,
-                                std::as_bytes(std::span(body.data(), body.size()))),
+    return answer(steps_.append(caller, key, stream, *sequence, std::as_bytes(std::span(body.data(), body.size()))),
                   "batches before this one are missing: send next_sequence", "the stream has ended");
   }
   if (head.method == "POST" && path.size() == 3 && path[2] == "end") {
@@ -493,6 +494,8 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
       query.account = value;
     } else if (name == "partition") {
       query.partition = value;
+    } else if (name == "name") {
+      query.job_name = value;
     } else if (name == "state") {
       for (const std::string_view state : split(value, ',', kMostParameters)) {
         const auto found = protocol::state_of_name(state);
@@ -513,8 +516,8 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
     } else {
       return error_response(invalid_input(
           "unknown parameter '" + name.substr(0, 40) +
-          "': cluster, job, array_task, het_offset, step, restart, submit, user, account, partition, state, nodelist, "
-          "all, since, until, limit, duplicates, brief, summary, detail, rows"));
+          "': cluster, job, array_task, het_offset, step, restart, submit, user, account, partition, name, state, "
+          "nodelist, all, since, until, limit, duplicates, brief, summary, detail, rows"));
     }
   }
   if (rows) {
