@@ -7,6 +7,7 @@ namespace lbf::plugin::allocator {
 
 void init_post_opt() {
   decide(request_from_own_environment(), true);
+  refuse_unknown_networks();
   // salloc's command inherits salloc's environment; sbatch exports its own to the batch script (the plugin in
   // the batch step does it again, for --export=NONE).
   const UserRequest& options = state().options;

@@ -26,6 +26,7 @@ struct FakeHost {
   std::map<std::string, spank_option> options;      // by name; the strings are not kept
   std::map<std::uint32_t, long long> submit_times;  // what slurmctld knows of jobs
   std::map<std::uint32_t, int> asked;               // how often it was asked for each
+  int log_level = 3;                                // LOG_LEVEL_INFO; one below with srun -Q
   bool register_fails = false;
   bool setenv_fails = false;
   bool getenv_throws = false;  // something that a hook does not expect
