@@ -1,4 +1,4 @@
-// Words of an input in an error message: in quotes, on one line, not too long.
+// Words of an input in an error message: in quotes, on one line, not too long; and in a command to paste.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,22 @@ inline std::string as_ascii(std::string_view text) {
 // (Where <iomanip> is included, std::quoted is found for a std::string: say lbf::quoted there.)
 inline std::string quoted(std::string_view text) {
   return "'" + on_one_line(text.substr(0, kMaxQuotedBytes)) + (text.size() > kMaxQuotedBytes ? "...'" : "'");
+}
+
+// One word of a command line as a shell reads it back: quoted where it must be.
+inline std::string shell_word(std::string_view word) {
+  constexpr std::string_view kNeedsNoQuotes =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+  if (!word.empty() && word.find_first_not_of(kNeedsNoQuotes) == std::string_view::npos) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
 }
 
 }  // namespace lbf

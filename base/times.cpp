@@ -17,11 +17,11 @@ namespace {
 constexpr Seconds kClockFormatFromS = 600;  // from here on a second more or less is below 0.2 %
 
 Error time_error(std::string_view text) {
-  return invalid_input(
-      fmt::format("'{}' is no time; write HH:MM[:SS][AM|PM], MMDD[YY], MM/DD[/YY], MM.DD[.YY], "
-                  "YYYY-MM-DD[THH:MM[:SS]], today, midnight, noon, fika, teatime or "
-                  "now[{{+|-}}COUNT[seconds|minutes|hours|days|weeks]]",
-                  text));
+  return invalid_input(fmt::format(
+      "'{}' is no time; write HH:MM[:SS][AM|PM], MMDD[YY], MM/DD[/YY], MM.DD[.YY], "
+      "YYYY-MM-DD[THH:MM[:SS][Z|{{+|-}}HH:MM]], today, yesterday, tomorrow, midnight, noon, fika, teatime or "
+      "now[{{+|-}}COUNT[seconds|minutes|hours|days|weeks]]",
+      text));
 }
 
 std::string lower(std::string_view text) {
@@ -160,7 +160,13 @@ std::optional<Date> take_date(Cursor& in, int this_year) {
   return date;
 }
 
-std::optional<std::time_t> to_time(const Date& date, const Clock& clock) {
+std::tm local(std::time_t time) {
+  std::tm broken{};
+  localtime_r(&time, &broken);
+  return broken;
+}
+
+std::time_t as_if_utc(const Date& date, const Clock& clock) {
   std::tm broken{};
   broken.tm_year = date.year - 1900;
   broken.tm_mon = date.month - 1;
@@ -168,10 +174,77 @@ std::optional<std::time_t> to_time(const Date& date, const Clock& clock) {
   broken.tm_hour = clock.hour;
   broken.tm_min = clock.minute;
   broken.tm_sec = clock.second;
-  broken.tm_isdst = -1;
-  const std::time_t seconds = std::mktime(&broken);
-  if (seconds == std::time_t{-1}) return std::nullopt;
-  return seconds;
+  return ::timegm(&broken);
+}
+
+// By the offsets of the days before and after: mktime picks one of two instants as its C library likes.
+PointInTime to_time(const Date& date, const Clock& clock, Repeated repeated) {
+  constexpr std::time_t kDay = 86400;
+  const std::time_t utc = as_if_utc(date, clock);
+  const auto offset_at = [](std::time_t time) { return local(time).tm_gmtoff; };
+  const auto [least, most] = std::minmax({offset_at(utc - kDay), offset_at(utc + kDay)});
+  std::time_t earlier = utc - most;
+  std::time_t later = utc - least;
+  const bool earlier_exists = offset_at(earlier) == most;
+  const bool later_exists = offset_at(later) == least;
+  if (earlier_exists && (!later_exists || repeated == Repeated::kEarlier)) return {earlier};
+  if (later_exists) return {later};
+  const long offset_before = offset_at(earlier);
+  while (later - earlier > 1) {
+    const std::time_t middle = earlier + (later - earlier) / 2;
+    (offset_at(middle) == offset_before ? earlier : later) = middle;
+  }
+  return {later, true};
+}
+
+// Z, +HH, +HHMM, +HH:MM: seconds east of Greenwich.
+std::optional<int> take_zone(Cursor& in) {
+  if (in.take('z')) return 0;
+  const bool west = in.take('-');
+  if (!west && !in.take('+')) return std::nullopt;
+  const auto hours = in.take_digits(2);
+  if (!hours || *hours > 23) return std::nullopt;
+  int minutes = 0;
+  if (in.take(':') || in.digits() > 0) {
+    const auto taken = in.take_digits(2);
+    if (!taken || *taken > 59) return std::nullopt;
+    minutes = *taken;
+  }
+  const int seconds = 3600 * *hours + 60 * minutes;
+  return west ? -seconds : seconds;
+}
+
+struct Word {
+  std::string_view name;
+  int value;
+};
+constexpr std::array<Word, 3> kDays{{{"yesterday", -1}, {"today", 0}, {"tomorrow", 1}}};
+constexpr std::array<Word, 4> kHours{{{"midnight", 0}, {"noon", 12}, {"fika", 15}, {"teatime", 16}}};
+
+template <std::size_t N>
+std::optional<int> take_one_of(Cursor& in, const std::array<Word, N>& words) {
+  for (const Word& word : words) {
+    if (in.take_word(word.name)) return word.value;
+  }
+  return std::nullopt;
+}
+
+std::optional<Clock> take_time_of_day(Cursor& in) {
+  if (const auto hour = take_one_of(in, kHours)) return Clock{*hour, 0, 0};
+  return take_clock(in);
+}
+
+Date date_of(std::time_t time) {
+  const std::tm broken = local(time);
+  return {broken.tm_year + 1900, broken.tm_mon + 1, broken.tm_mday};
+}
+
+// `days` after the local day of `now`.
+Date day_from(std::time_t now, int days) {
+  const std::time_t noon = as_if_utc(date_of(now), Clock{12, 0, 0}) + std::time_t{86400} * days;
+  std::tm broken{};
+  ::gmtime_r(&noon, &broken);
+  return {broken.tm_year + 1900, broken.tm_mon + 1, broken.tm_mday};
 }
 
 // What follows "now".
@@ -203,67 +276,41 @@ std::optional<std::time_t> take_offset(Cursor& in, std::time_t now) {
   return now + static_cast<std::time_t>(minus ? -offset_s : offset_s);
 }
 
-std::tm local(std::time_t time) {
-  std::tm broken{};
-  localtime_r(&time, &broken);
-  return broken;
+// A date or a day's name, with a time of day behind it or not; or a time of today.
+std::optional<PointInTime> take_point(Cursor& in, std::time_t now, Repeated repeated) {
+  const Date today = date_of(now);
+  if (const auto clock = take_one_of(in, kHours)) return to_time(today, Clock{*clock, 0, 0}, repeated);
+  const std::size_t digits = in.digits();
+  if (digits > 0 && in.rest().size() > digits && in.rest()[digits] == ':') {
+    const auto clock = take_clock(in);
+    return clock ? std::optional(to_time(today, *clock, repeated)) : std::nullopt;
+  }
+  const auto days = take_one_of(in, kDays);
+  const std::optional<Date> date = days ? day_from(now, *days) : take_date(in, today.year);
+  if (!date) return std::nullopt;
+  if (!in.take('t') && !in.take('-') && !in.take(' ')) return to_time(*date, Clock(), repeated);
+  const auto clock = take_time_of_day(in);
+  if (!clock) return std::nullopt;
+  if (in.done()) return to_time(*date, *clock, repeated);
+  const auto east_s = take_zone(in);
+  return east_s ? std::optional(PointInTime{as_if_utc(*date, *clock) - *east_s}) : std::nullopt;
 }
 
 }  // namespace
 
-Result<std::time_t> parse_time(std::string_view text, std::time_t now) {
+Result<PointInTime> parse_time(std::string_view text, std::time_t now, Repeated repeated) {
   const std::string lowered = lower(text);
-  const std::tm today_tm = local(now);
-  const Date today{today_tm.tm_year + 1900, today_tm.tm_mon + 1, today_tm.tm_mday};
-
-  struct Word {
-    std::string_view name;
-    int hour;
-  };
-  constexpr std::array<Word, 5> kWords{{{"today", 0}, {"midnight", 0}, {"noon", 12}, {"fika", 15}, {"teatime", 16}}};
-  for (const Word& word : kWords) {
-    if (lowered == word.name) {
-      if (const auto time = to_time(today, Clock{word.hour, 0, 0})) return *time;
-      return time_error(text);
-    }
-  }
-
   Cursor in(lowered);
   if (in.take_word("now")) {
     const auto time = take_offset(in, now);
-    return time ? Result<std::time_t>(*time) : Result<std::time_t>(time_error(text));
+    return time ? Result<PointInTime>(PointInTime{*time}) : Result<PointInTime>(time_error(text));
   }
-
-  Date date = today;
-  Clock clock;
-  const std::size_t digits = in.digits();
-  const bool clock_only = lowered.size() > digits && lowered[digits] == ':';
-  if (clock_only) {
-    const auto taken = take_clock(in);
-    if (!taken) return time_error(text);
-    clock = *taken;
-  } else {
-    const auto taken = take_date(in, today.year);
-    if (!taken) return time_error(text);
-    date = *taken;
-    if (in.take('t') || in.take('-') || in.take(' ')) {
-      const auto of_day = take_clock(in);
-      if (!of_day) return time_error(text);
-      clock = *of_day;
-    }
-  }
-  if (!in.done()) return time_error(text);
-  const auto time = to_time(date, clock);
-  return time ? Result<std::time_t>(*time) : Result<std::time_t>(time_error(text));
+  const auto time = take_point(in, now, repeated);
+  return time && in.done() ? Result<PointInTime>(*time) : Result<PointInTime>(time_error(text));
 }
 
 std::time_t start_of_day(std::time_t now) {
-  std::tm broken = local(now);
-  broken.tm_hour = 0;
-  broken.tm_min = 0;
-  broken.tm_sec = 0;
-  broken.tm_isdst = -1;
-  return std::mktime(&broken);
+  return to_time(date_of(now), Clock(), Repeated::kEarlier).at_s;
 }
 
 namespace {

@@ -11,14 +11,23 @@
 
 namespace lbf {
 
-// A point in time in one of sacct's formats, in the local time zone, as seconds since the epoch:
+struct PointInTime {
+  std::time_t at_s = 0;     // since the epoch
+  bool is_skipped = false;  // no local clock shows it: `at_s` is the change of the clocks that leaves it out
+};
+
+// Which one of the two instants is meant where a change of the clocks repeats an hour.
+enum class Repeated : std::uint8_t { kEarlier, kLater };
+
+// A point in time in one of sacct's formats, in the local time zone:
 //   HH:MM[:SS][AM|PM]                      today
 //   MMDD[YY][-HH:MM[:SS]]  MM.DD[.YY][-HH:MM[:SS]]  MM/DD[/YY][-HH:MM[:SS]]   this year without YY
-//   YYYY-MM-DD[THH:MM[:SS]]
-//   today midnight noon fika teatime       of today: 0:00, 0:00, 12:00, 15:00, 16:00
+//   YYYY-MM-DD[THH:MM[:SS][Z|{+|-}HH[[:]MM]]]
+//   midnight noon fika teatime             of today: 0:00, 12:00, 15:00, 16:00
+//   {yesterday|today|tomorrow}[-HH:MM[:SS]]
 //   now[{+|-}COUNT[seconds|minutes|hours|days|weeks]]
 // `now` is the present moment. Errors: kInvalidInput, with the formats.
-Result<std::time_t> parse_time(std::string_view text, std::time_t now);
+Result<PointInTime> parse_time(std::string_view text, std::time_t now, Repeated repeated);
 
 // 0:00 of the local day that `now` is in.
 std::time_t start_of_day(std::time_t now);

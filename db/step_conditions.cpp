@@ -58,6 +58,7 @@ StepConditions conditions_of(SQLite::Database& connection, const StepQuery& quer
   if (query.partition) {
     where.add(few || by_end ? " AND +partition_name = ?" : " AND partition_name = ?", *query.partition);
   }
+  if (query.job_name) where.add(" AND +job_name = ?", *query.job_name);
   if (!query.states.empty()) {
     // One state has an index in the order that is asked for, several have none.
     where.sql += (few || by_end || query.states.size() > 1 ? " AND +state IN " : " AND state IN ") +

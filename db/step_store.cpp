@@ -116,7 +116,7 @@ bool StepQuery::matches(const StepRecord& record) const {
          (!job_group || record.job == *job_group || record.array_job == job_group || record.het_job == job_group) &&
          is(array_task, record.array_task) && is(het_offset, record.het_offset) && is(step, record.step) &&
          is(restart, record.restart) && is(submit_s, record.submit_s) && is(uid, record.uid) &&
-         is(account, record.account) && is(partition, record.partition) &&
+         is(account, record.account) && is(partition, record.partition) && is(job_name, record.job_name) &&
          (states.empty() || std::find(states.begin(), states.end(), record.state) != states.end()) &&
          (nodes.empty() ||
           std::find_first_of(nodes.begin(), nodes.end(), record.nodes.begin(), record.nodes.end()) != nodes.end()) &&

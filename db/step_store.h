@@ -34,6 +34,7 @@ struct StepQuery {
   std::optional<StepRow> row;  // this very one, of those in the database
   std::optional<std::string> account;
   std::optional<std::string> partition;
+  std::optional<std::string> job_name;
   std::vector<StepState> states;   // one of these; empty: any
   std::vector<std::string> nodes;  // ran on one of these; empty: any
   std::optional<double> since_s;   // steps that were not over by then

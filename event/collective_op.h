@@ -1,6 +1,9 @@
 // What collective operations have in common.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "event/event.h"
 
 namespace lbf {
@@ -22,6 +25,35 @@ constexpr bool is_rooted(CollectiveOp op) {
 
 constexpr bool is_neighbour(CollectiveOp op) {
   return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
+}
+
+// "allreduce", as a trace's reader knows it.
+constexpr std::string_view name_of(CollectiveOp op) {
+  constexpr std::array<std::string_view, kCollectiveOpCount> kNames{"barrier",
+                                                                    "bcast",
+                                                                    "reduce",
+                                                                    "allreduce",
+                                                                    "gather",
+                                                                    "scatter",
+                                                                    "allgather",
+                                                                    "alltoall",
+                                                                    "reduce_scatter_block",
+                                                                    "scan",
+                                                                    "exscan",
+                                                                    "gatherv",
+                                                                    "scatterv",
+                                                                    "allgatherv",
+                                                                    "alltoallv",
+                                                                    "alltoallw",
+                                                                    "reduce_scatter",
+                                                                    "neighbor_allgather",
+                                                                    "neighbor_allgatherv",
+                                                                    "neighbor_alltoall",
+                                                                    "neighbor_alltoallv",
+                                                                    "neighbor_alltoallw",
+                                                                    "comm_create"};
+  const auto number = static_cast<std::size_t>(op);
+  return number < kNames.size() ? kNames[number] : "unknown";
 }
 
 }  // namespace lbf

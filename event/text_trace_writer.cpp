@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "event/collective_op.h"
 #include "event/text_trace.h"
 #include "event/text_trace_format.h"
 
@@ -293,7 +294,7 @@ Result<void> TextTraceWriter::append_collective(Rank rank, const Event& event) {
   const bool creates = op == CollectiveOp::kCommCreate;  // written as the allreduce that it stands for
   const std::string_view name = text_op(creates ? CollectiveOp::kAllreduce : op);
   if (name.empty()) {
-    return fail(rank, "version 1 has no collective operation " + std::to_string(static_cast<int>(op)));
+    return fail(rank, "version 1 has no collective operation " + std::string(name_of(op)));
   }
   const Rank size = event.comm != 0 ? static_cast<Rank>(comm_members_[event.comm].size()) : ranks_;
   if (event.root < 0 || event.root >= size) return fail(rank, "its root is not in its communicator");

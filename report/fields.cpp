@@ -103,8 +103,8 @@ std::vector<Field> computed_fields() {
        [](S s, T) { return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0)); }},
       {"High", 10, false, true, "predictions.seen_share,predictions.high_s",
        [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->high_s) : std::string(); }},
-      {"JobID", 12, true, false, "", [](S s, T) { return job_id(s); }},
-      {"JobIDRaw", 12, true, false, "", [](S s, T) { return raw_job_id(s); }},
+      {"JobID", 10, true, false, "", [](S s, T) { return job_id(s); }, nullptr, true},
+      {"JobIDRaw", 10, true, false, "", [](S s, T) { return raw_job_id(s); }, nullptr, true},
       {"Low", 10, false, true, "predictions.seen_share,predictions.low_s",
        [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->low_s) : std::string(); }},
       {"MeasuredRaw", 14, false, false, "measured_s", [](S s, T) { return number(s.measured_s); }},
@@ -230,15 +230,24 @@ std::string line_without_trailing_blanks(std::string line) {
   return line;
 }
 
+// Around the cell of a column that grows, until its longest one is known. No cell has control characters.
+constexpr char kCellBegins = '\x02';
+constexpr char kCellEnds = '\x03';
+
 // The cells of a line. What does not change from one line to the next is formatted once.
 class LineWriter {
  public:
-  LineWriter(const std::vector<Column>& columns, const TableStyle& style)
+  LineWriter(std::vector<Column>& columns, const TableStyle& style)
       : columns_(columns), style_(style), cells_(columns.size()) {}
 
   void set(std::size_t column, std::string text) {
-    const Column& shown = columns_[column];
-    cells_[column] = shown_cell(std::move(text), shown.width, shown.left, style_);
+    Column& shown = columns_[column];
+    if (style_.parsable || !shown.grows) {
+      cells_[column] = shown_cell(std::move(text), shown.width, shown.left, style_);
+      return;
+    }
+    shown.width = std::max(shown.width, display_width(text));
+    cells_[column] = kCellBegins + std::move(text) + kCellEnds;
   }
 
   void append_to(std::string& out) const {
@@ -257,10 +266,33 @@ class LineWriter {
   }
 
  private:
-  const std::vector<Column>& columns_;
+  std::vector<Column>& columns_;
   const TableStyle& style_;
   std::vector<std::string> cells_;
 };
+
+// Fills the marked cells of `text` up to the widths of `columns`.
+std::string widened(std::string_view text, const std::vector<Column>& columns) {
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns) {
+    if (column.grows) widths.push_back(column.width);
+  }
+  std::string out;
+  for (std::size_t number = 0;; ++number) {
+    const std::size_t begin = text.find(kCellBegins);
+    out += text.substr(0, begin);
+    if (begin == std::string_view::npos) return out;
+    text.remove_prefix(begin + 1);
+    const std::string_view cell = text.substr(0, text.find(kCellEnds));
+    text.remove_prefix(cell.size() + 1);
+    out += cell;
+    if (!text.starts_with('\n')) out.append(widths[number % widths.size()] - display_width(cell), ' ');
+  }
+}
+
+bool is_all(std::string_view name) {
+  return name.size() == 3 && starts_with_name(name, "all");
+}
 
 }  // namespace
 
@@ -287,12 +319,19 @@ Result<std::vector<Column>> parse_format(std::string_view format) {
     const std::string_view item = rest.substr(0, comma);
     const std::size_t mark = item.find('%');
     const std::string_view name = item.substr(0, mark);
+    if (is_all(item)) {
+      for (const Field& field : kFields) out.push_back({&field, field.width, field.left, field.is_id});
+      if (comma == std::string_view::npos) return out;
+      rest.remove_prefix(comma + 1);
+      continue;
+    }
     const Field* field = find_field(name);
     if (field == nullptr) {
       return invalid_input(fmt::format("'{}' is no field; lbf-report -e lists them", name));
     }
-    Column column{field, field->width, field->left};
+    Column column{field, field->width, field->left, field->is_id};
     if (mark != std::string_view::npos) {
+      column.grows = false;
       std::string_view width = item.substr(mark + 1);
       column.left = width.starts_with('-');
       if (column.left) width.remove_prefix(1);
@@ -327,12 +366,12 @@ std::string format_bytes(std::uint64_t bytes, const TableStyle& style) {
 }
 
 std::string_view default_step_format(bool many_users) {
-  return many_users ? "JobID%-10,User%8,JobName%-8,State%8,NTasks%6,NNodes%6,Measured%9,Best%9,BestGain%8"
-                    : "JobID%-12,JobName%-12,State%8,NTasks%6,NNodes%6,Measured%10,Best%10,BestGain%8";
+  return many_users ? "JobID,User%8,JobName%-8,State%8,NTasks%6,NNodes%6,Measured%9,Best%9,BestGain%8"
+                    : "JobID,JobName%-14,State%8,NTasks%6,NNodes%6,Measured%10,Best%10,BestGain%8";
 }
 
 std::string_view default_target_format() {
-  return "JobID%-10,Nodes,Network,Placement%-10,Kind,Predicted,Speedup,SelfError";
+  return "JobID,Nodes,Network,Placement%-10,Kind,Predicted,Speedup,SelfError";
 }
 
 std::string_view long_format() {
@@ -364,16 +403,15 @@ std::string help_format() {
 class Table::Lines {
  public:
   Lines(std::vector<Column> columns, TableStyle style)
-      : columns_(std::move(columns)),
-        style_(std::move(style)),
-        writer_(columns_, style_),
-        per_target_(std::any_of(columns_.begin(), columns_.end(),
-                                [](const Column& column) { return column.field->of_target; })) {}
+      : columns_(std::move(columns)), style_(std::move(style)), writer_(columns_, style_) {}
 
-  void append_header(std::string& out) {
-    if (!style_.header) return;
-    append([](const Column& column) { return std::string(column.field->name); }, out);
-    if (!style_.parsable) append([](const Column& column) { return std::string(column.width, '-'); }, out);
+  // The header, and `lines`, to which no more will come.
+  std::string finish(const std::string& lines) {
+    std::string out;
+    append_header(out);
+    out += lines;
+    const bool grows = std::any_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.grows; });
+    return grows && !style_.parsable ? widened(out, columns_) : out;
   }
 
   void append_step(const Step& step, std::string& out) {
@@ -396,16 +434,21 @@ class Table::Lines {
   }
 
  private:
+  void append_header(std::string& out) {
+    if (!style_.header) return;
+    append([](const Column& column) { return std::string(column.field->name); }, out);
+    if (!style_.parsable) append([](const Column& column) { return std::string(column.width, '-'); }, out);
+  }
   template <typename CellOf>
   void append(const CellOf& cell_of, std::string& out) {
     for (std::size_t i = 0; i < columns_.size(); ++i) writer_.set(i, cell_of(columns_[i]));
     writer_.append_to(out);
   }
 
-  const std::vector<Column> columns_;
+  std::vector<Column> columns_;  // a column that grows has the width of its longest cell so far
   const TableStyle style_;
   LineWriter writer_;
-  const bool per_target_;
+  const bool per_target_ = needs_targets(columns_);
 };
 
 // A step's lines: text_ from `begin` to `end`.
@@ -416,9 +459,7 @@ struct Table::Part {
 };
 
 Table::Table(std::vector<Column> columns, TableStyle style)
-    : lines_(std::make_unique<Lines>(std::move(columns), std::move(style))) {
-  lines_->append_header(text_);
-}
+    : lines_(std::make_unique<Lines>(std::move(columns), std::move(style))) {}
 Table::~Table() = default;
 
 std::size_t Table::steps() const {
@@ -436,20 +477,19 @@ std::string Table::take_text() {
   std::vector<Part> parts = std::exchange(parts_, {});
   std::string text = std::exchange(text_, {});
   // Mostly they are: jobs begin in the order of their numbers.
-  if (std::is_sorted(parts.begin(), parts.end(), before)) return text;
-  std::string sorted = text.substr(0, parts.front().begin);
+  if (std::is_sorted(parts.begin(), parts.end(), before)) return lines_->finish(text);
+  std::string sorted;
   sorted.reserve(text.size());
   std::stable_sort(parts.begin(), parts.end(), before);
   for (const Part& part : parts) sorted.append(text, part.begin, part.end - part.begin);
-  return sorted;
+  return lines_->finish(sorted);
 }
 
 std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns, const TableStyle& style) {
   Table::Lines lines(columns, style);
   std::string out;
-  lines.append_header(out);
   for (const Step& step : steps) lines.append_step(step, out);
-  return out;
+  return lines.finish(out);
 }
 
 }  // namespace lbf::report

@@ -27,6 +27,8 @@ struct Field {
   std::string (*value)(const Step& step, const TargetPrediction* target);
   // Not nullptr: the value is so many bytes and is written as TableStyle says.
   std::optional<std::uint64_t> (*bytes)(const Step& step) = nullptr;
+  // A name that is typed again, as in `lbf-report -j`: the column is as wide as its longest cell.
+  bool is_id = false;
 };
 
 // In alphabetical order. Those that show one field of a record are lines of protocol/.
@@ -36,9 +38,10 @@ struct Column {
   const Field* field;
   std::size_t width;
   bool left;
+  bool grows = false;  // with its longest cell, from `width` on
 };
 
-// "JobID,Target%20,Predicted". A name may be cut short as long as it starts a field's name. Errors:
+// "JobID,Target%20,Predicted". A name may be cut short as long as it starts a field's name; ALL: every field. Errors:
 // kInvalidInput, with the name or the width that is wrong.
 Result<std::vector<Column>> parse_format(std::string_view format);
 
@@ -80,7 +83,7 @@ class Table {
   // One line per target where a column is a target's, else one per step.
   void add(const Step& step);
   std::size_t steps() const;
-  // The header, and the steps in the order of lists: by job, step and restart. Leaves nothing behind.
+  // The header, and the steps in the order of lists: by job, step and restart. REQUIRES: once.
   std::string take_text();
 
  private:

@@ -1,6 +1,8 @@
 // See read_value.h.
 #include "report/read_value.h"
 
+#include "base/quoted.h"
+
 namespace lbf::report {
 
 using Type = Value::Type;

@@ -8,7 +8,9 @@
 #include <cctype>
 
 #include "base/number.h"
+#include "base/quoted.h"
 #include "report/step.h"
+#include "report/text.h"
 
 namespace lbf::report {
 namespace {
@@ -208,6 +210,7 @@ std::vector<std::string> request_targets(const Selection& selection) {
     }
     queries = std::move(more);
   };
+  for_each_name("&name=", selection.names);
   for_each_name("&account=", selection.accounts);
   for_each_name("&partition=", selection.partitions);
   std::vector<std::string> out;
@@ -234,6 +237,22 @@ std::string query_of(const JobSelector& selector) {
 std::string describe(const std::vector<JobSelector>& jobs) {
   std::string out = jobs.size() == 1 ? "job " : "jobs ";
   for (std::size_t i = 0; i < jobs.size(); ++i) out += (i > 0 ? ", " : "") + text_of(jobs[i]);
+  return out;
+}
+
+std::string describe_filters(const Selection& selection) {
+  std::string out;
+  const auto add = [&out](std::string_view option, const std::string& value) {
+    if (value.empty()) return;
+    out.append(out.empty() ? "" : " ").append(option).append(" ").append(shell_word(printable(value)));
+  };
+  const auto list = [](const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); };
+  add("--name", list(selection.names));
+  add("-u", list(selection.users));
+  add("-A", list(selection.accounts));
+  add("-r", list(selection.partitions));
+  add("-s", list(selection.states));
+  add("-N", selection.nodes);
   return out;
 }
 

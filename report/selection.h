@@ -25,6 +25,7 @@ struct Selection {
   std::vector<JobSelector> jobs;   // empty: every job
   std::vector<std::string> users;  // names or uids; empty: the caller
   bool all_users = false;
+  std::vector<std::string> names;       // of jobs; empty: any
   std::vector<std::string> accounts;    // empty: any
   std::vector<std::string> partitions;  // empty: any
   std::vector<std::string> states;      // lbfd's words; empty: any
@@ -68,5 +69,8 @@ std::string percent_encoded(std::string_view text);
 
 // "job 12.0", "jobs 12, 13": for messages.
 std::string describe(const std::vector<JobSelector>& jobs);
+
+// "-A physics -r gpu", as a shell reads it: what leaves steps out, but jobs and times; empty: nothing does.
+std::string describe_filters(const Selection& selection);
 
 }  // namespace lbf::report

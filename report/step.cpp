@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/quoted.h"
 #include "report/answer.h"
 #include "report/answer_json.h"
 #include "report/read_value.h"

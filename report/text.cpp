@@ -198,19 +198,4 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   return out;
 }
 
-std::string shell_word(std::string_view word) {
-  constexpr std::string_view kNeedsNoQuotes =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
-  if (!word.empty() && word.find_first_not_of(kNeedsNoQuotes) == std::string_view::npos) return std::string(word);
-  std::string out = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 }  // namespace lbf::report

@@ -34,7 +34,4 @@ inline constexpr std::size_t kTextWidth = 80;
 // longer than a line has one of its own.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
 
-// One word of a command line as a shell reads it back: quoted where it must be.
-std::string shell_word(std::string_view word);
-
 }  // namespace lbf::report

@@ -82,21 +82,30 @@ std::shared_ptr<const engine::Network> NetworkCatalog::find(const std::string& n
   return name == "zero" ? zero_ : nullptr;
 }
 
-NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>& names) const {
+std::vector<std::string> NetworkCatalog::names() const {
+  std::vector<std::string> out;
+  for (const Networks* networks : {&networks_, &nominal_}) {
+    for (const auto& [name, network] : *networks) {
+      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+    }
+  }
+  if (std::find(out.begin(), out.end(), "zero") == out.end()) out.insert(out.begin(), "zero");
+  return out;
+}
+
+NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>& wanted) const {
   Selection selection;
   const auto add = [&selection](const std::shared_ptr<const engine::Network>& network) {
     if (std::find(selection.networks.begin(), selection.networks.end(), network) == selection.networks.end()) {
       selection.networks.push_back(network);
     }
   };
-  for (const std::string& name : names) {
+  for (const std::string& name : wanted) {
     if (auto found = find(name); found != nullptr) {
       add(found);
     } else {
-      std::string known = "zero";
-      for (const Networks* networks : {&networks_, &nominal_}) {
-        for (const auto& [known_name, network] : *networks) known += ", " + known_name;
-      }
+      std::string known;
+      for (const std::string& one : names()) known += (known.empty() ? "" : ", ") + one;
       selection.notes.push_back("network '" + name.substr(0, 80) + "' is not known here: there are " + known);
     }
   }

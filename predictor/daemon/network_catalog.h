@@ -21,6 +21,8 @@ class NetworkCatalog {
   static Result<NetworkCatalog> load(const std::string& directory, const std::string& own);
 
   std::shared_ptr<const engine::Network> own() const { return own_; }
+  // What select() knows, without repetition.
+  std::vector<std::string> names() const;
   const std::string& own_note() const { return own_note_; }  // empty, or why `own` is a guess
 
   struct Selection {
@@ -29,7 +31,7 @@ class NetworkCatalog {
   };
   // The user's --lbf-networks; none: all of the directory but the nominal ones, or "zero" where there are
   // none.
-  Selection select(const std::vector<std::string>& names) const;
+  Selection select(const std::vector<std::string>& wanted) const;
 
  private:
   std::shared_ptr<const engine::Network> find(const std::string& name) const;

@@ -250,6 +250,24 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
   return step;
 }
 
+std::string unknown_networks(const std::vector<std::string>& names, std::string_view known) {
+  constexpr std::size_t kMostBytes = 300;
+  std::vector<std::string_view> lines = split(known, '\n');
+  std::erase(lines, std::string_view());
+  const auto joined = [](const auto& list) {
+    std::string out;
+    for (std::size_t i = 0; i < list.size() && out.size() < kMostBytes; ++i)
+      out += (i == 0 ? "" : i + 1 < list.size() ? ", " : " and ") + as_ascii(list[i]);
+    return out;
+  };
+  std::vector<std::string_view> unknown;
+  for (const std::string& name : names) {
+    if (std::find(lines.begin(), lines.end(), name) == lines.end()) unknown.push_back(name);
+  }
+  if (unknown.empty()) return {};
+  return "lbfd has no network " + joined(unknown) + ", but " + joined(lines);
+}
+
 std::vector<std::uint32_t> parse_tasks_per_node(std::string_view text, std::size_t max_nodes) {
   std::vector<std::uint32_t> tasks;
   for (std::string_view part : split(text, ',')) {

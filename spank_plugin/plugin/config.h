@@ -68,6 +68,9 @@ struct StepConfig {
 // OPTIONS go before ENVIRONMENT, the environment before the administrator's default.
 StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const UserRequest& environment);
 
+// "lbfd has no network nonet, but lan and zero", where not all NAMES are lines of KNOWN; empty: they are.
+std::string unknown_networks(const std::vector<std::string>& names, std::string_view known);
+
 // "2(x3),1" (SLURM_STEP_TASKS_PER_NODE) -> 2,2,2,1. Empty when the text is something else or longer than
 // MAX_NODES.
 std::vector<std::uint32_t> parse_tasks_per_node(std::string_view text, std::size_t max_nodes);

@@ -30,6 +30,7 @@ struct PluginState {
   // srun
   bool step_known = false;
   std::time_t begun_s = 0;
+  bool is_quiet = false;            // srun -Q: errors only
   std::optional<JobSubmit> submit;  // of the step's job; the components of a heterogeneous job share it
 
   // sbatch, salloc
@@ -54,6 +55,9 @@ UserRequest request_from_own_environment();
 inline constexpr const char* kConfigToldVariable = "LBF_CONFIG_TOLD";
 // resolve(), with the messages said to the user when TELL; remembered in state().step.
 const StepConfig& decide(const UserRequest& environment, bool tell);
+// Asks lbfd, for a second at most, whether it has the networks that the user of this command named. One that lbfd does
+// not have is said, and nothing is predicted; an lbfd that does not answer refuses nothing. REQUIRES: decide().
+void refuse_unknown_networks();
 
 namespace srun {
 void init_post_opt();

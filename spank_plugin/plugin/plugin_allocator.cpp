@@ -15,6 +15,7 @@ void init_post_opt() {
     if (std::string_view(program_invocation_short_name) == "sbatch") leave_lbf_run(variables);
   }
   decide(request_from_own_environment(), true);
+  refuse_unknown_networks();
   // salloc's command inherits salloc's environment; sbatch exports its own to the batch script (the plugin in
   // the batch step does it again, for --export=NONE).
   pass_options(state().options, variables);

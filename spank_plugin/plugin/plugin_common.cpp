@@ -1,8 +1,10 @@
 // What every context does: plugstack.conf's arguments, the options, and the decision for the step.
 #include <cstdlib>
 
+#include "base/quoted.h"
 #include "spank_plugin/plugin/boundary.h"
 #include "spank_plugin/plugin/plugin.h"
+#include "spank_plugin/plugin/report_program.h"
 
 namespace lbf::plugin {
 namespace {
@@ -106,6 +108,22 @@ const StepConfig& decide(const UserRequest& environment, bool tell) {
     for (const std::string& message : plugin.step->messages) say(message);
   }
   return *plugin.step;
+}
+
+void refuse_unknown_networks() {
+  constexpr long kTimeoutMs = 1000;
+  PluginState& plugin = state();
+  const UserRequest environment = request_from_own_environment();
+  const auto& option = plugin.options.networks;
+  const auto& asked = option ? option : environment.networks;
+  if (!plugin.admin || !plugin.step || !plugin.step->predict || !asked || asked->empty()) return;
+  const auto known = output_of_report(*plugin.admin, {"--networks"}, kTimeoutMs);
+  if (!known || known->empty()) return;
+  const std::string unknown = unknown_networks(plugin.step->networks, *known);
+  if (unknown.empty()) return;
+  say(std::string(option ? "--lbf-networks" : "LBF_NETWORKS") + "=" + as_ascii(*asked) + ": " + unknown +
+      "; the job runs without prediction");
+  plugin.step->predict = false;
 }
 
 }  // namespace lbf::plugin

@@ -1,6 +1,8 @@
 // See spank_handle.h.
 #include "spank_plugin/plugin/spank_handle.h"
 
+#include <dlfcn.h>
+
 namespace lbf::plugin {
 namespace {
 
@@ -55,6 +57,12 @@ void SpankHandle::unset_environment(const char* name) const {
 
 void say(const std::string& message) {
   slurm_spank_log("lbf: %s", message.c_str());
+}
+
+bool slurm_prints_information() {
+  constexpr int kInformation = 3;  // LOG_LEVEL_INFO
+  const auto level = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "slurm_get_log_level"));
+  return level == nullptr || level() >= kInformation;
 }
 
 void log_for_admin(const std::string& message) {

@@ -43,6 +43,9 @@ class SpankHandle {
 // One line for the user (stderr of srun, sbatch, salloc; through slurmstepd: of srun or the batch job), with
 // "lbf: " in front.
 void say(const std::string& message);
+// Whether srun prints more than errors: not with -Q. Slurm tells no plugin, but its log's level is a symbol of its
+// library; where that has another name the answer is yes. REQUIRES: srun has read its options.
+bool slurm_prints_information();
 // One line for the administrator's log only.
 void log_for_admin(const std::string& message);
 

@@ -90,6 +90,17 @@ class Slurm(ClusterCase):
         self.srun(f"--job-name={declined}", "--lbf-predict=off", *LAYOUT, self.program("steps"), "30", env={"LBF_PREDICT": "1"})
         self.assert_unknown(self.job_of(declined))
 
+    def test_a_quiet_srun(self):
+        """srun -Q: no line at the end; a wrong value is said."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        done = self.srun("-Q", "--lbf-predict", f"--job-name={name}", *LAYOUT, self.program("steps"), "30")
+        self.assertEqual((0, []), (done.status, done.lbf_lines()), done)
+        self.assert_counts(self.expected(30, 4), self.step(self.job_of(name)))
+        done = self.srun("-Q", "--lbf-predict", "--lbf-networks=nonet", *LAYOUT, self.program("steps"), "30")
+        line, = done.lbf_lines()
+        self.assertEqual(0, done.status, done)
+        self.assertRegex(line, "--lbf-networks=nonet: lbfd has no network nonet, but .*test-fast.*; the job runs without prediction")
+
     def test_export_none_hides_the_variables_but_not_the_options(self):
         """docs/plugin.md, Options: with --export=NONE the variables do not reach the step; an option does."""
         # MPI's own variables do not reach the step either: one rank, which needs none. Open MPI 5 does not start without HOME.

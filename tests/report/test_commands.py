@@ -30,6 +30,46 @@ class Selecting(unittest.TestCase):
         self.assertEqual(query["state"], "running,complete,partial")
         self.assertEqual(query["nodelist"], "n[1-3,7]")
 
+    def test_jobs_without_an_option(self):
+        for words in (["700"], ["-j", "700"]):
+            query, = self.asked_with(*words)
+            self.assertEqual(query["job"], "700")
+        asked = self.asked_with("-P", "700.0", "-j", "8", "1234_5")
+        self.assertEqual([(q["job"], q.get("step"), q.get("array_task")) for q in asked],
+                         [("8", None, None), ("700", "0", None), ("1234", None, "5")])
+        with FakeLbfd(always(step())) as lbfd:
+            self.assertEqual(lbfd.run("lbf-watch", "--once", "700.0").returncode, 0)
+            self.assertEqual([q["job"] for _, q in lbfd.asked], ["700"])
+
+    def test_names_of_jobs(self):
+        self.assertEqual([q["name"] for q in self.asked_with("--name", "lu,a b")], ["lu", "a b"])
+
+    def test_a_window_that_a_change_of_the_clocks_makes_empty(self):
+        with FakeLbfd(always(step())) as lbfd:
+            zone = {"TZ": "CET-1CEST,M3.5.0,M10.5.0/3"}
+            done = lbfd.run("lbf-report", "-S", "2026-03-29T02:10", "-E", "2026-03-29T02:50", **zone)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn("no time passes from -S '2026-03-29T02:10' to -E '2026-03-29T02:50'", done.stderr)
+            self.assertEqual(lbfd.asked, [])
+            lbfd.run("lbf-report", "-S", "2026-10-25T02:00", "-E", "2026-10-25T02:59:59", **zone)
+            (_, query), = lbfd.asked
+            self.assertEqual(int(query["until"]) - int(query["since"]), 2 * 3600 - 1)
+
+    def test_filters_that_match_nothing_are_named(self):
+        with FakeLbfd(always()) as lbfd:
+            done = lbfd.run("lbf-report", "-a", "-r", "p a", "--name", "lu", "-S", "2026-01-01")
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn("no steps with predictions match --name lu -r 'p a' since 2026-01-01T00:00:00; leave a filter out",
+                          done.stderr)
+            self.assertNotIn("srun", done.stderr)
+            self.assertIn("and that matches -s partial", lbfd.run("lbf-report", "-j", "7", "-s", "pa").stderr)
+            self.assertIn("srun --lbf-predict", lbfd.run("lbf-report").stderr)
+
+    def test_networks(self):
+        with FakeLbfd(lambda path, query: (200, {"networks": ["zero", "lan-100"]})) as lbfd:
+            self.assertEqual(lbfd.run("lbf-report", "--networks").stdout, "zero\nlan-100\n")
+            self.assertEqual(lbfd.asked[0][0], "/v1/networks")
+
     def test_several_accounts_are_asked_for_one_by_one(self):
         self.assertEqual([q["account"] for q in self.asked_with("-a", "-A", "x,y z")], ["x", "y z"])
 

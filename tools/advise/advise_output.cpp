@@ -7,8 +7,10 @@
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "advisor/advice/how.h"
+#include "base/quoted.h"
 #include "base/times.h"
 #include "report/text.h"
 #include "tools/advise/probe.h"
@@ -161,6 +163,14 @@ std::string headline(const AdviseResult& result, const AdvisePrint& print, const
                      result.baseline.now.candidate.node_hours(now_s), gain.percent, print.objective, interval);
 }
 
+// Flags without blanks, as a shell reads them: a constraint may be `a&b`, a list of nodes has brackets.
+std::string pasted(const std::string& flags) {
+  std::string out;
+  std::istringstream words(flags);
+  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + shell_word(word);
+  return out;
+}
+
 std::string advice(const AdviseResult& result, const AdvisePrint& print) {
   const advisor::Advice& advised = result.advice;
   if (!advised.chosen)
@@ -168,7 +178,7 @@ std::string advice(const AdviseResult& result, const AdvisePrint& print) {
   const Ranked& chosen = result.ranking.ranked[*advised.chosen];
   std::string out = report::wrap(headline(result, print, chosen), report::kTextWidth, 0);
   for (const std::string& reason : advised.reasons) out += report::wrap("- " + reason, report::kTextWidth, 2);
-  out += "\n  srun " + advise_flags(result, print.host_file) + " ...\n";
+  out += "\n  srun " + pasted(advise_flags(result, print.host_file)) + " ...\n";
   if (chosen.candidate.needs_host_file()) {
     out += report::wrap(print.host_file_written
                             ? "The host file has one line per rank with the name of its node."

@@ -21,6 +21,7 @@
 #include "report/answer.h"
 #include "report/fields.h"
 #include "report/json_printer.h"
+#include "report/network_names.h"
 #include "report/overhead.h"
 #include "report/procedures.h"
 #include "report/render.h"
@@ -53,11 +54,18 @@ constexpr std::chrono::milliseconds kLastBriefPoll{100};
 constexpr Seconds kBriefSlurmPatienceS = 0.5;
 constexpr Seconds kSlurmPatienceS = 5;
 
-std::string nothing_in_window(const Selection& selection) {
-  std::string out = "no steps with predictions";
+std::string window_of(const Selection& selection) {
+  std::string out;
   if (selection.since) out += " since " + format_timestamp(static_cast<double>(*selection.since));
   if (selection.until) out += " until " + format_timestamp(static_cast<double>(*selection.until));
-  return out + "; run one with srun --lbf-predict, or look further back with -S, for example -S now-7days";
+  return out;
+}
+
+std::string nothing_in_window(const Selection& selection) {
+  const std::string filters = describe_filters(selection);
+  return "no steps with predictions" + (filters.empty() ? "" : " match " + filters) + window_of(selection) +
+         (filters.empty() ? "; run one with srun --lbf-predict" : "; leave a filter out") +
+         ", or look further back with -S, for example -S now-7days";
 }
 
 // The steps of a job, as one line each; a step that is being completed is waited for.
@@ -98,10 +106,11 @@ int print_accuracy(HttpClient& client, const Selection& selection, const ReportO
   if (!lines) return kReportMessages.fail(lines.error());
   const int status = write_report(render_accuracy(*lines, table_style(options)));
   if (status == 0 && lines->front().errors.outcomes == 0) {
+    const std::string which = describe_filters(selection) + window_of(selection);
     std::fprintf(stderr,
-                 "lbf-report: no outcomes yet: there is one for each complete run with srun --lbf-predict, "
-                 "and one for "
-                 "each run where an earlier one of the same program was predicted\n");
+                 "lbf-report: no outcomes %s: there is one for each complete run with srun --lbf-predict, and one for "
+                 "each run where an earlier one of the same program was predicted\n",
+                 which.empty() ? "yet" : ("match " + which).c_str());
   }
   return status;
 }
@@ -254,6 +263,19 @@ Result<HttpClient> client_of(const ReportOptions& options) {
   return HttpClient::make(options.server.empty() ? default_server() : options.server, http);
 }
 
+int print_networks(const ReportOptions& options) {
+  Result<HttpClient> client = client_of(options);
+  if (!client) return kReportMessages.fail(client.error(), kExitUsage);
+  const auto response = client->request("GET", "/v1/networks");
+  if (!response) return kReportMessages.fail(response.error());
+  if (response->status != 200) return kReportMessages.fail(error_of_response(*response));
+  const auto names = report::parse_networks(response->body);
+  if (!names) return kReportMessages.fail(names.error());
+  std::string out;
+  for (const std::string& name : *names) out += name + '\n';
+  return write_report(out);
+}
+
 int report_steps(const ReportOptions& options) {
   set_timestamp_format(from_environment("SLURM_TIME_FORMAT", "standard"));
   Result<ReportRequest> request = request_of(options);
@@ -289,9 +311,10 @@ int run(int argc, char** argv) {
     return kReportMessages.fail(invalid_input(std::string(error.what()) + "; lbf-report --help lists the options"),
                                 kExitUsage);
   }
+  join_jobs(options);
   if (options.version) return write_report(std::string("lbf-report ") + LBF_VERSION + '\n');
   if (options.help_format) return write_report(report::help_format());
-  return report_steps(options);
+  return options.networks ? print_networks(options) : report_steps(options);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/quoted.h"
 #include "base/times.h"
 #include "report/field_keys.h"
 #include "tools/support/environment.h"
@@ -31,10 +32,10 @@ constexpr Conflict kConflicts[] = {
     {[](const auto& o, const auto& s) { return o.accuracy && !s.jobs.empty(); },
      "--accuracy is about all runs of a time: leave out -j"},
     {[](const auto& o, const auto& s) {
-       return o.accuracy &&
-              (!s.accounts.empty() || !s.partitions.empty() || !s.states.empty() || !s.nodes.empty() || o.yaml);
+       return o.accuracy && (!s.names.empty() || !s.accounts.empty() || !s.partitions.empty() || !s.states.empty() ||
+                             !s.nodes.empty() || o.yaml);
      },
-     "--accuracy takes -u, -a, -S and -E: leave out -A, -r, -s, -N and --yaml"},
+     "--accuracy takes -u, -a, -S and -E: leave out --name, -A, -r, -s, -N and --yaml"},
     {[](const auto& o, const auto& s) { return o.accuracy && s.users.size() > 1; },
      "--accuracy takes one user: give -u NAME, or -a for everybody"},
     {[](const auto& o, const auto&) { return o.overhead && (o.brief || o.yaml || o.long_list || !o.format.empty()); },
@@ -56,6 +57,37 @@ void ask_for_rows(const ReportOptions& options, const ReportColumns& columns, Se
     selection.summary = !report::needs_targets(*columns);
     if (options.allocations) selection.rows = report::with_key(selection.rows, "measured_s");
   }
+}
+
+// An hour that the clocks show twice is in the window with both of its passes.
+Result<void> set_window(const ReportOptions& options, Selection& out) {
+  const std::time_t now = std::time(nullptr);
+  bool is_skipped = false;
+  if (!options.since.empty()) {
+    const auto since = parse_time(options.since, now, Repeated::kEarlier);
+    if (!since) return invalid_input("-S: " + since.error().message);
+    out.since = since->at_s;
+    is_skipped = since->is_skipped;
+  } else if (out.jobs.empty() && !options.accuracy) {
+    out.since = start_of_day(now);
+  }
+  if (!options.until.empty()) {
+    const auto until = parse_time(options.until, now, Repeated::kLater);
+    if (!until) return invalid_input("-E: " + until.error().message);
+    out.until = until->at_s;
+    is_skipped = is_skipped || until->is_skipped;
+  }
+  if (!out.since || !out.until) return {};
+  if (*out.until < *out.since) {
+    return invalid_input("the end " + format_timestamp(static_cast<double>(*out.until)) + " is before the start " +
+                         format_timestamp(static_cast<double>(*out.since)) + "; give an earlier -S or a later -E");
+  }
+  if (*out.until == *out.since && is_skipped) {
+    return invalid_input("no time passes from -S " + lbf::quoted(options.since) + " to -E " +
+                         lbf::quoted(options.until) +
+                         ": the clocks are put forward then; give an earlier -S or a later -E");
+  }
+  return {};
 }
 
 Result<Selection> selection_of(const ReportOptions& options) {
@@ -80,6 +112,11 @@ Result<Selection> selection_of(const ReportOptions& options) {
     if (!accounts) return accounts.error();
     out.accounts = std::move(*accounts);
   }
+  if (!options.names.empty()) {
+    auto names = report::parse_names(options.names, "a job");
+    if (!names) return names.error();
+    out.names = std::move(*names);
+  }
   if (!options.partitions.empty()) {
     auto partitions = report::parse_names(options.partitions, "a partition");
     if (!partitions) return partitions.error();
@@ -91,23 +128,7 @@ Result<Selection> selection_of(const ReportOptions& options) {
     out.states = std::move(*states);
   }
   out.nodes = options.nodes;
-  const std::time_t now = std::time(nullptr);
-  if (!options.since.empty()) {
-    auto since = parse_time(options.since, now);
-    if (!since) return invalid_input("-S: " + since.error().message);
-    out.since = *since;
-  } else if (out.jobs.empty() && !options.accuracy) {
-    out.since = start_of_day(now);
-  }
-  if (!options.until.empty()) {
-    auto until = parse_time(options.until, now);
-    if (!until) return invalid_input("-E: " + until.error().message);
-    out.until = *until;
-  }
-  if (out.since && out.until && *out.until < *out.since) {
-    return invalid_input("the end " + format_timestamp(static_cast<double>(*out.until)) + " is before the start " +
-                         format_timestamp(static_cast<double>(*out.since)) + "; give an earlier -S or a later -E");
-  }
+  if (auto window = set_window(options, out); !window) return window.error();
   return out;
 }
 
@@ -135,12 +156,14 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_option("-j,--jobs", options.jobs,
                  "JOB[_TASK|_[TASKS]|+OFFSET][.STEP][,...]: these jobs, whenever they ran, in full")
       ->type_name("JOBS");
+  app.add_option("JOB", options.job_words, "the same as -j")->type_name("");
   app.add_flag("-D,--duplicates", options.duplicates,
                "with -j, also earlier jobs that had the same number; else the latest with its restarts");
   app.add_option("--submit", options.submit_s, "with -j, the job that was submitted then, in seconds since 1970")
       ->type_name("SECONDS");
   app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
   app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
+  app.add_option("--name", options.names, "NAME[,...]: jobs of these names")->type_name("NAMES");
   app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")->type_name("ACCOUNTS");
   app.add_option("-r,--partition", options.partitions, "NAME[,...]: jobs in these partitions")->type_name("PARTITIONS");
   app.add_option("-s,--state", options.states, "running (R), complete (CD), partial (PA)[,...]")->type_name("STATES");
@@ -148,7 +171,8 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_option("-S,--starttime", options.since, "steps that ended after TIME (default: today 0:00; with -j: any)")
       ->type_name("TIME");
   app.add_option("-E,--endtime", options.until, "steps that started before TIME (default: now)")->type_name("TIME");
-  app.add_option("-o,--format", options.format, "FIELD[%[-]WIDTH][,...]: these columns; -e lists the fields")
+  app.add_option("-o,--format", options.format,
+                 "FIELD[%[-]WIDTH][,...]: these columns; -e lists the fields, ALL is all of them")
       ->type_name("FIELDS");
   app.add_flag("-e,--helpformat", options.help_format, "print the names of the fields");
   app.add_flag("-n,--noheader", options.no_header, "no header");
@@ -184,6 +208,7 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_flag("--procedures", options.procedures,
                "what if a procedure ran in the other process: those that were measured (srun "
                "--lbf-procedures); needs -j");
+  app.add_flag("--networks", options.networks, "names of the networks that lbfd has, for srun --lbf-networks");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
@@ -214,6 +239,10 @@ Result<ReportRequest> request_of(const ReportOptions& options) {
   }
   ask_for_rows(options, *columns, *selection);
   return ReportRequest{std::move(*selection), std::move(*columns)};
+}
+
+void join_jobs(ReportOptions& options) {
+  for (const std::string& word : options.job_words) options.jobs += (options.jobs.empty() ? "" : ",") + word;
 }
 
 TableStyle table_style(const ReportOptions& options) {

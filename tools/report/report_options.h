@@ -20,6 +20,7 @@ namespace lbf::tools {
 // As the user wrote them.
 struct ReportOptions {
   std::string jobs;
+  std::vector<std::string> job_words;  // without -j
   std::string users;
   bool all_users = false;
   bool duplicates = false;
@@ -33,6 +34,7 @@ struct ReportOptions {
   bool parsable2 = false;
   std::string delimiter = "|";
   bool long_list = false;
+  std::string names;
   std::string accounts;
   std::string partitions;
   std::string states;
@@ -50,6 +52,7 @@ struct ReportOptions {
   bool accuracy = false;
   bool overhead = false;
   bool procedures = false;
+  bool networks = false;
   std::string color = "auto";
   std::string server;
   bool version = false;
@@ -59,6 +62,8 @@ struct ReportOptions {
 
 // REQUIRES: `options` outlives `app`.
 void add_report_options(CLI::App& app, ReportOptions& options);
+// `lbf-report 700` is `lbf-report -j 700`: job_words into jobs. REQUIRES: once, after the words are parsed.
+void join_jobs(ReportOptions& options);
 
 // What is printed. kDocument: JSON or YAML as lbfd sends it; kSteps: a table or pages.
 enum class ReportKind : std::uint8_t { kBrief, kAccuracy, kDocument, kHtml, kPlot, kOverhead, kProcedures, kSteps };

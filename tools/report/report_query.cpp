@@ -79,9 +79,12 @@ Result<void> ask_rows(HttpClient& client, Selection& selection, const std::funct
 }
 
 Error nothing_known(const Selection& selection) {
-  return {ErrorCode::kNotFound, describe(selection.jobs) +
-                                    ": lbfd knows no such step that you may see; steps are recorded when they run "
-                                    "with srun --lbf-predict, those of other users are for operators only"};
+  const std::string filters = describe_filters(selection);
+  return {ErrorCode::kNotFound,
+          describe(selection.jobs) + ": lbfd knows no such step that you may see" +
+              (filters.empty() ? "; steps are recorded when they run with srun --lbf-predict, those of other users are "
+                                 "for operators only"
+                               : " and that matches " + filters + "; leave a filter out")};
 }
 
 std::string address_of(const Step& step) {

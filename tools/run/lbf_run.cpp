@@ -21,6 +21,7 @@
 
 #include "base/http_client.h"
 #include "base/io_error.h"
+#include "base/quoted.h"
 #include "base/static_program.h"
 #include "cost/first_grant.h"
 #include "cost/procedure_limit.h"
@@ -119,7 +120,7 @@ std::string default_dir() {
 
 // How people name this directory's lbfd in their next command.
 std::string again(const Options& options, const std::string& dir) {
-  return options.dir.empty() && dir == default_dir() ? "lbf-run -- " : "lbf-run --dir " + dir + " -- ";
+  return options.dir.empty() && dir == default_dir() ? "lbf-run -- " : "lbf-run --dir " + shell_word(dir) + " -- ";
 }
 
 std::string ring_base(const Options& options) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/http_client.h"
+#include "base/quoted.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "report/text.h"
@@ -111,7 +112,7 @@ int write_skeleton(const std::string& text, const BuildOptions& options, std::ui
   std::fprintf(stderr, "lbf-skeleton: %s: K = %llu, about %s s; compile: mpicc -O2 %s -o skeleton\n",
                report::printable(options.output).c_str(), static_cast<unsigned long long>(factor),
                short_number(application_s / static_cast<double>(factor)).c_str(),
-               report::printable(options.output).c_str());
+               shell_word(report::printable(options.output)).c_str());
   if (options.program.empty()) return 0;
   const Result<void> compiled = compile_skeleton(options.compiler, options.output, options.program);
   return compiled ? 0 : kSkeletonMessages.fail(compiled.error());

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/quoted.h"
 #include "base/times.h"
 #include "report/text.h"
 #include "skeleton/about.h"
@@ -215,7 +216,7 @@ int skeleton_predict(const RunOptions& options) {
     return kSkeletonMessages.fail(
         kExitFailure, session->record_file +
                           ": no run on the machine where the trace was recorded is kept; first: lbf-skeleton run " +
-                          options.skeleton + " --reference --on NODELIST");
+                          shell_word(options.skeleton) + " --reference --on NODELIST");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);

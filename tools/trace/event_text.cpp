@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "event/collective_op.h"
 #include "event/mpi_function_table.h"
 
 namespace lbf::tools {
@@ -16,30 +17,6 @@ constexpr std::array<std::string_view, kEventKindCount> kKinds{
     "io",       "windowOpen", "windowClose", "skipped",    "procedure"};
 constexpr std::array<std::string_view, kOneSidedOpCount> kOneSidedOps{
     "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "lock"};
-constexpr std::array<std::string_view, kCollectiveOpCount> kCollectives{"barrier",
-                                                                        "bcast",
-                                                                        "reduce",
-                                                                        "allreduce",
-                                                                        "gather",
-                                                                        "scatter",
-                                                                        "allgather",
-                                                                        "alltoall",
-                                                                        "reduce_scatter_block",
-                                                                        "scan",
-                                                                        "exscan",
-                                                                        "gatherv",
-                                                                        "scatterv",
-                                                                        "allgatherv",
-                                                                        "alltoallv",
-                                                                        "alltoallw",
-                                                                        "reduce_scatter",
-                                                                        "neighbor_allgather",
-                                                                        "neighbor_allgatherv",
-                                                                        "neighbor_alltoall",
-                                                                        "neighbor_alltoallv",
-                                                                        "neighbor_alltoallw",
-                                                                        "comm_create"};
-
 void append(std::string& line, std::string_view key, std::int64_t value) {
   line += ' ';
   line += key;
@@ -59,11 +36,6 @@ std::string_view kind_name(EventKind kind) {
   return number < kKinds.size() ? kKinds[number] : "unknown";
 }
 
-std::string_view collective_name(CollectiveOp op) {
-  const auto number = static_cast<std::size_t>(op);
-  return number < kCollectives.size() ? kCollectives[number] : "unknown";
-}
-
 std::string_view one_sided_name(OneSidedOp op) {
   const auto number = static_cast<std::size_t>(op);
   return number < kOneSidedOps.size() ? kOneSidedOps[number] : "unknown";
@@ -72,7 +44,7 @@ std::string_view one_sided_name(OneSidedOp op) {
 std::string_view call_name(const Event& event) {
   if (const MpiFunction* function = mpi_function(event.function)) return function->name;
   if (event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective) {
-    return collective_name(collective_op(event));
+    return name_of(collective_op(event));
   }
   return kind_name(event.kind);
 }
@@ -111,7 +83,7 @@ std::string event_line(Rank rank, const Event& event) {
     case EventKind::kCollective:
     case EventKind::kIcollective:
       line += " op=";
-      line += collective_name(collective_op(event));
+      line += name_of(collective_op(event));
       line += " bytes=" + std::to_string(event.bytes);
       append(line, "root", event.root);
       if (has(kFlagInPlace)) line += " inPlace=1";

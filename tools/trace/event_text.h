@@ -8,8 +8,7 @@
 
 namespace lbf::tools {
 
-std::string_view kind_name(EventKind kind);         // "startRecv"
-std::string_view collective_name(CollectiveOp op);  // "allreduce"
+std::string_view kind_name(EventKind kind);  // "startRecv"
 std::string_view one_sided_name(OneSidedOp op);
 // What the program called: "MPI_Isend" where the trace has it, else "isend" or "allreduce".
 std::string_view call_name(const Event& event);

@@ -13,6 +13,7 @@ struct ExportNotes {
   std::uint64_t unmodelled_calls = 0;
   std::uint64_t synchronous_sends = 0;  // written as ordinary ones
   std::uint64_t late_collectives = 0;   // TI: non-blocking ones that happen where they are waited for
+  std::uint64_t rounded_sizes = 0;      // TI: of messages, up to the unit that they are counted in
   std::string why_partial;
 };
 

@@ -32,11 +32,14 @@ std::string number(double value) {
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
 }
 
-// " COUNT" in bytes; where SimGrid's int cannot hold it, in doubles (its datatype 0).
-std::string count_of(Bytes bytes) {
-  if (bytes <= kMaxCount) return ' ' + std::to_string(bytes);
-  return ' ' + std::to_string(std::min<Bytes>((bytes + 7) / 8, kMaxCount)) + " 0";
-}
+// What a message is counted in where SimGrid's int cannot hold its bytes: its datatypes of 8 (MPI_DOUBLE) and 32 bytes
+// (MPI_C_LONG_DOUBLE_COMPLEX), with their numbers.
+struct CountUnit {
+  Bytes bytes;
+  const char* datatype;
+};
+constexpr std::array<CountUnit, 2> kCountUnits{{{8, " 0"}, {32, " 27"}}};
+constexpr Bytes kMaxMessage = kMaxCount * kCountUnits.back().bytes;
 
 // The action of a blocking collective of all ranks; empty: SimGrid's replay has none, or cannot hold its
 // counts.
@@ -199,7 +202,25 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
 
   // --- lines
 
-  static void complete(Line& line, Bytes bytes) {
+  // " COUNT" in bytes, else " COUNT DATATYPE".
+  std::string count_of(Bytes bytes) {
+    if (bytes <= kMaxCount) return ' ' + std::to_string(bytes);
+    largest_message_ = std::max(largest_message_, bytes);
+    for (const CountUnit& unit : kCountUnits) {
+      const Bytes count = bytes / unit.bytes + (bytes % unit.bytes != 0 ? 1 : 0);
+      if (count > kMaxCount) continue;
+      notes_.rounded_sizes += bytes % unit.bytes != 0 ? 1 : 0;
+      return ' ' + std::to_string(count) + unit.datatype;
+    }
+    return {};  // check_sizes()
+  }
+  Result<void> check_sizes() const {
+    if (largest_message_ <= kMaxMessage) return {};
+    return invalid_input("a message has " + std::to_string(largest_message_) +
+                         " bytes: a time-independent trace counts " + std::to_string(kMaxMessage) + " at most");
+  }
+
+  void complete(Line& line, Bytes bytes) {
     if (line.complete) return;
     line.text += count_of(bytes);
     line.complete = true;
@@ -243,7 +264,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
     const Rank rank = walk_.store().rank_of(index);
     if (walk_.store().is_actor(index)) {
       visit_actor(index, op, message);
-      return {};
+      return check_sizes();
     }
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     if (op.work_s > 0) add_line(rank, "compute " + number(op.work_s * flops_per_second_));
@@ -256,6 +277,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
     }
     if (is_special && ends_event) state.special.pop_front();
     if (ends_event) ++state.events_done;
+    if (Result<void> fit = check_sizes(); !fit) return fit;
     return state.pending.size() >= limit_ ? flush(rank) : Result<void>();
   }
 
@@ -369,6 +391,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
   std::vector<RankState> ranks_;
   std::vector<std::vector<std::string>> actor_lines_;  // by process
   std::vector<Note> notes_of_message_;
+  Bytes largest_message_ = 0;  // of those that need a unit
   ExportNotes notes_;
   OpWalk walk_;
 };

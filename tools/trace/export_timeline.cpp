@@ -1,8 +1,9 @@
 #include "tools/trace/export_timeline.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <string_view>
 #include <utility>
@@ -84,16 +85,20 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
     text_ += R"("ph":"M","name":")" + std::string(name) + R"(","pid":)" + std::to_string(node) + R"(,"tid":)" +
              std::to_string(row) + R"(,"args":{)" + arguments + "}}";
   }
-  // Microseconds with three decimals: the format's unit, to the nanosecond.
-  void append_us(Seconds time_s) {
-    std::array<char, 400> digits;
-    text_.append(
-        digits.data(),
-        std::to_chars(digits.data(), digits.data() + digits.size(), time_s * 1e6, std::chars_format::fixed, 3).ptr);
+  // Whole nanoseconds: the end of a slice is the begin of the next one, also where both are rounded.
+  static std::int64_t nanoseconds(Seconds time_s) {
+    constexpr double kMost = 9e18;
+    return std::llround(std::clamp(time_s * 1e9, -kMost, kMost));
+  }
+  // In microseconds, the format's unit.
+  void append_us(std::int64_t time_ns) {
+    const std::string digits = std::to_string(std::abs(time_ns % 1000));
+    if (time_ns < 0 && time_ns > -1000) text_ += '-';
+    text_ += std::to_string(time_ns / 1000) + '.' + std::string(3 - digits.size(), '0') + digits;
   }
   void place(const engine::TimelineOp& op, Seconds time_s) {
     text_ += R"(,"pid":)" + std::to_string(node_of(op.rank)) + R"(,"tid":)" + std::to_string(op.process) + R"(,"ts":)";
-    append_us(time_s);
+    append_us(nanoseconds(time_s));
   }
 
   void slice(const engine::TimelineOp& op, const std::string& name, const char* category, Seconds begin_s,
@@ -103,7 +108,7 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
     text_ += R"("ph":"X","name":")" + name + R"(","cat":")" + category + '"';
     place(op, begin_s);
     text_ += R"(,"dur":)";
-    append_us(end_s - begin_s);
+    append_us(nanoseconds(end_s) - nanoseconds(begin_s));
     if (op.message_id != 0 && !op.message.internal && begin_s >= op.acted_s) {
       text_ += R"(,"args":{"from":)" + std::to_string(op.message.src) + R"(,"to":)" + std::to_string(op.message.dst) +
                R"(,"bytes":)" + std::to_string(op.message.bytes) + R"(,"comm":)" + std::to_string(op.message.comm) +

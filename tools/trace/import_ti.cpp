@@ -9,11 +9,17 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "base/quoted.h"
 #include "tools/support/announced_ranks.h"
+#include "tools/support/compressed_file.h"
+#include "tools/trace/ti_collectives.h"
+#include "tools/trace/ti_counts.h"
+#include "tools/trace/ti_matching.h"
 #include "tools/trace/ti_parameters.h"
 
 namespace lbf::tools {
@@ -56,6 +62,7 @@ class Reader final : public TiTrace {
   Result<void> index() {
     std::ifstream in(path_, std::ios::binary);
     if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
+    if (auto checked = check_not_compressed(path_); !checked) return checked;
     std::string line;
     ti::Place place;
     const std::uint64_t& number = place.line;
@@ -64,8 +71,7 @@ class Reader final : public TiTrace {
     while (ti::next_line(in, line, place)) {
       const TiWords words = ti::split_words(line);
       if (words.size() < 2) {
-        if (top >= 0)
-          return ti::error_at(path_, number, "'" + std::string(words[0]) + "' is no action: RANK ACTION ...");
+        if (top >= 0) return ti::error_at(path_, number, quoted(words[0]) + " is no action: RANK ACTION ...");
         Result<std::string> found = find_file(std::string(words[0]), number);
         if (!found) return found.error();
         files_.push_back({*found, 0, {}, false});
@@ -76,7 +82,7 @@ class Reader final : public TiTrace {
       if (!files_.empty()) return ti::error_at(path_, number, "a list of files has one name a line");
       Rank rank = 0;
       if (!ti::parse(words[0], rank) || rank < 0 || rank >= kMaxRanks) {
-        return ti::error_at(path_, number, "'" + std::string(words[0]) + "' is no rank (0 .. 16777215)");
+        return ti::error_at(path_, number, quoted(words[0]) + " is no rank (0 .. 16777215)");
       }
       top = std::max(top, rank);
     }
@@ -113,6 +119,8 @@ class Reader final : public TiTrace {
   Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) override {
     sink_ = &sink;
     state_.assign(static_cast<std::size_t>(ranks_), {});
+    collectives_.emplace(ranks_);
+    counts_.emplace(ranks_);
     std::uint64_t bytes_done = 0;
     // The files side by side, some lines of each in turn: one after the other would hold a whole program in a
     // reader's memory.
@@ -147,8 +155,13 @@ class Reader final : public TiTrace {
       if (count > 0) notes.push_back(std::to_string(count) + " " + what);
     };
     note(tests_, "test actions are polls that found nothing: their requests complete in the next wait or waitall");
+    note(wildcards_, "receives with a wildcard take the message that comes first where messages take no time");
     note(never_waited_, "requests that no action waits for are completed at the end of their rank");
     note(without_finalize_, "ranks have no finalize: they end after their last action");
+    if (counts_ && counts_->misfits() > 0) {
+      note(counts_->misfits(), "collectives have counts that do not fit each other between the ranks (the first: " +
+                                   counts_->first_misfit() + "): what is sent counts");
+    }
     note(ignored_, "actions without a meaning for a replay (location, comm_size, ...) are left out");
     return notes;
   }
@@ -202,6 +215,7 @@ class Reader final : public TiTrace {
 
   Result<void> count_bytes() {
     for (File& file : files_) {
+      if (auto checked = check_not_compressed(file.name); !checked) return checked;
       std::error_code failed;
       file.bytes = std::filesystem::file_size(file.name, failed);
       if (failed) return Error{ErrorCode::kIo, file.name + ": " + failed.message()};
@@ -294,8 +308,8 @@ class Reader final : public TiTrace {
     const TiWords words = ti::split_words(line);
     Rank rank = 0;
     if (words.size() < 2 || !ti::parse(words[0], rank) || rank < 0 || rank >= ranks_) {
-      return invalid_input("'" + std::string(words[0]) + "' is no action of a rank from 0 to " +
-                           std::to_string(ranks_ - 1) + ": RANK ACTION ...");
+      return invalid_input(quoted(words[0]) + " is no action of a rank from 0 to " + std::to_string(ranks_ - 1) +
+                           ": RANK ACTION ...");
     }
     if (only != kAnyRank && rank != only) {
       return invalid_input("an action of rank " + std::to_string(rank) + " in the file of rank " +
@@ -323,7 +337,7 @@ class Reader final : public TiTrace {
       return receive(rank, action == "irecv" ? EventKind::kStartRecv : EventKind::kRecv, words, p);
     if (action == "wait" || action == "test") {
       if (Result<void> ok = ti::check(words, 3, "wait SOURCE DESTINATION TAG"); !ok) return ok;
-      const RankActions::Key key{p.rank(2, "source"), p.rank(3, "destination"), p.tag(4)};
+      const RankActions::Key key{p.source(2), p.rank(3, "destination"), p.tag_or_any(4)};
       if (!p.result()) return p.result();
       if (action == "test") {
         ++tests_;
@@ -360,7 +374,7 @@ class Reader final : public TiTrace {
       ++ignored_;
       return {};
     }
-    return collective(rank, action, words, p);
+    return collective(rank, words, p);
   }
 
   Result<void> send(Rank rank, std::string_view action, const TiWords& words, TiParameters& p) {
@@ -381,20 +395,41 @@ class Reader final : public TiTrace {
     if (Result<void> ok = ti::check(words, 3, "recv SOURCE TAG COUNT [DATATYPE]"); !ok) return ok;
     Event event;
     event.kind = kind;
-    event.peer = p.rank(2, "source");
-    event.tag = p.tag(3);
+    event.peer = p.source(2);
+    event.tag = p.tag_or_any(3);
     const Bytes bytes = p.bytes(p.count_of_receive(4), p.datatype(5));
     if (!p.result()) return p.result();
+    const RankActions::Key key{event.peer, rank, event.tag};
+    const Result<ti::Match> match = match_of(rank, event);
+    if (!match) return match.error();
     if (kind == EventKind::kRecv) {
       event.bytes = bytes;
+      event.peer = match->source;
+      event.tag = match->tag;
       return emit(rank, event);
     }
     RankActions::Request request;
     request.receive = true;
-    request.source = event.peer;
-    request.tag = event.tag;
+    request.source = match->source;
+    request.tag = match->tag;
     request.bytes = bytes;
-    return start_request(rank, event, {event.peer, rank, event.tag}, request);
+    return start_request(rank, event, key, request);
+  }
+
+  // The message that a receive takes; where it has wildcards they are noted in its flags.
+  Result<ti::Match> match_of(Rank rank, Event& event) {
+    if (event.peer != kAnyRank && event.tag != kAnyTag) return ti::Match{event.peer, event.tag};
+    if (event.peer == kAnyRank) event.flags |= kFlagWildcardSource;
+    if (event.tag == kAnyTag) event.flags |= kFlagWildcardTag;
+    ++wildcards_;
+    if (!matching_) {
+      std::vector<std::string> names;
+      for (const File& file : files_) names.push_back(file.name);
+      matching_.emplace(names, ranks_, flops_per_second_);
+    }
+    const std::optional<ti::Match> match = matching_->next(rank);
+    if (!match) return invalid_input("no message is left for this receive with a wildcard");
+    return *match;
   }
 
   // Both at once, with tag 0, as SimGrid replays it.
@@ -403,7 +438,7 @@ class Reader final : public TiTrace {
     if (Result<void> ok = ti::check(words, 4, kForm); !ok) return ok;
     Event post;
     post.kind = EventKind::kStartRecv;
-    post.peer = p.rank(5, "source");
+    post.peer = p.source(5);
     post.tag = 0;
     Event send;
     send.kind = EventKind::kSend;
@@ -414,157 +449,26 @@ class Reader final : public TiTrace {
     end.kind = EventKind::kEndRecv;
     end.bytes = p.bytes(p.count(4), p.datatype(7));
     if (!p.result()) return p.result();
+    const Result<ti::Match> match = match_of(rank, post);
+    if (!match) return match.error();
+    end.peer = match->source;
     // A request that is no other's: those of the rank count up from 0.
     post.request = end.request = std::numeric_limits<std::uint32_t>::max();
-    post.flags = end.flags = kFlagHasRequest;
+    end.flags = kFlagHasRequest;
+    post.flags |= kFlagHasRequest;
     for (const Event& event : {post, send, end}) {
       if (Result<void> done = emit(rank, event); !done) return done;
     }
     return {};
   }
 
-  // A collective, and the work after it.
-  struct Collective {
-    Event event;
-    double flops = 0;
-  };
-
-  Result<void> collective(Rank rank, std::string_view action, const TiWords& words, TiParameters& p) {
-    Collective made;
-    made.event.kind = EventKind::kCollective;
-    values_.clear();
-    if (Result<void> done = set_collective(rank, action, words, p, made); !done) return done;
-    if (!p.result()) return p.result();
-    made.event.values = values_;
-    if (Result<void> done = emit(rank, made.event); !done) return done;
-    return made.flops > 0 ? add_time(rank, seconds_of(made.flops)) : Result<void>();
-  }
-
-  Result<void> set_collective(Rank rank, std::string_view action, const TiWords& words, TiParameters& p,
-                              Collective& made) {
-    if (action == "barrier") {
-      set_op(made.event, CollectiveOp::kBarrier);
-      return {};
-    }
-    if (action == "bcast") return set_bcast(words, p, made);
-    if (action == "reduce") return set_reduce(words, p, made);
-    if (action == "allreduce") return set_allreduce(CollectiveOp::kAllreduce, words, p, made);
-    if (action == "scan") return set_allreduce(CollectiveOp::kScan, words, p, made);
-    if (action == "exscan") return set_allreduce(CollectiveOp::kExscan, words, p, made);
-    if (action == "alltoall") return set_alltoall(CollectiveOp::kAlltoall, words, p, made);
-    if (action == "allgather") return set_alltoall(CollectiveOp::kAllgather, words, p, made);
-    if (action == "gather") return set_gather(CollectiveOp::kGather, words, p, made);
-    if (action == "scatter") return set_gather(CollectiveOp::kScatter, words, p, made);
-    if (action == "gatherv") return set_gatherv(rank, words, p, made);
-    if (action == "allgatherv") return set_allgatherv(words, p, made);
-    if (action == "scatterv") return set_scatterv(rank, words, p, made);
-    if (action == "reducescatter") return set_reduce_scatter(words, p, made);
-    if (action == "alltoallv") return set_alltoallv(words, p, made);
-    const bool nonblocking = action.size() > 1 && action.front() == 'i';
-    return invalid_input("'" + std::string(action) + "' is no action of SimGrid's replay" +
-                         (nonblocking ? " (it has no non-blocking collectives)" : ""));
-  }
-
-  // One count for each rank.
-  void add_counts(TiParameters& p, std::size_t first, double datatype) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(ranks_); ++i)
-      values_.push_back(p.bytes(p.count(first + i), datatype));
-  }
-
-  static Result<void> set_bcast(const TiWords& words, TiParameters& p, Collective& made) {
-    if (Result<void> ok = ti::check(words, 1, "bcast COUNT [ROOT [DATATYPE]]"); !ok) return ok;
-    set_op(made.event, CollectiveOp::kBcast);
-    made.event.bytes = p.bytes(p.count(2), p.datatype(4));
-    made.event.root = p.root(3);
-    return {};
-  }
-
-  static Result<void> set_reduce(const TiWords& words, TiParameters& p, Collective& made) {
-    if (Result<void> ok = ti::check(words, 2, "reduce COUNT FLOPS [ROOT [DATATYPE]]"); !ok) return ok;
-    set_op(made.event, CollectiveOp::kReduce);
-    made.event.bytes = p.bytes(p.count(2), p.datatype(5));
-    made.flops = p.flops(3);
-    made.event.root = p.root(4);
-    return {};
-  }
-
-  static Result<void> set_allreduce(CollectiveOp op, const TiWords& words, TiParameters& p, Collective& made) {
-    if (Result<void> ok = ti::check(words, 2, "allreduce COUNT FLOPS [DATATYPE]"); !ok) return ok;
-    set_op(made.event, op);
-    made.event.bytes = p.bytes(p.count(2), p.datatype(4));
-    made.flops = p.flops(3);
-    return {};
-  }
-
-  static Result<void> set_alltoall(CollectiveOp op, const TiWords& words, TiParameters& p, Collective& made) {
-    if (Result<void> ok = ti::check(words, 2, "alltoall COUNT COUNT [DATATYPE DATATYPE]"); !ok) return ok;
-    set_op(made.event, op);
-    made.event.bytes = p.bytes(p.count(2), p.datatype(4));
-    return {};
-  }
-
-  static Result<void> set_gather(CollectiveOp op, const TiWords& words, TiParameters& p, Collective& made) {
-    if (Result<void> ok = ti::check(words, 2, "gather COUNT COUNT [ROOT [DATATYPE DATATYPE]]"); !ok) return ok;
-    set_op(made.event, op);
-    made.event.root = p.root(4);
-    made.event.bytes = p.bytes(p.count(2), p.datatype(5));
-    return {};
-  }
-
-  static constexpr const char* kGathervForm = "gatherv COUNT COUNT... [ROOT [DATATYPE DATATYPE]]";
-
-  Result<void> set_gatherv(Rank rank, const TiWords& words, TiParameters& p, Collective& made) {
-    const auto size = static_cast<std::size_t>(ranks_);
-    if (Result<void> ok = ti::check(words, size + 1, kGathervForm); !ok) return ok;
-    set_op(made.event, CollectiveOp::kGatherv);
-    made.event.root = p.root(3 + size);
-    made.event.bytes = p.bytes(p.count(2), p.datatype(4 + size));
-    if (made.event.root == rank) add_counts(p, 3, p.datatype(5 + size));
-    return {};
-  }
-
-  Result<void> set_allgatherv(const TiWords& words, TiParameters& p, Collective& made) {
-    const auto size = static_cast<std::size_t>(ranks_);
-    if (Result<void> ok = ti::check(words, size + 1, kGathervForm); !ok) return ok;
-    set_op(made.event, CollectiveOp::kAllgatherv);
-    const bool has_displacements = words.size() > 5 + size && words.size() <= 3 + 2 * size;  // and no datatypes
-    const std::size_t types = has_displacements ? words.size() : 3 + size;
-    made.event.bytes = p.bytes(p.count(2), p.datatype(types));
-    add_counts(p, 3, p.datatype(types + 1));
-    return {};
-  }
-
-  Result<void> set_scatterv(Rank rank, const TiWords& words, TiParameters& p, Collective& made) {
-    const auto size = static_cast<std::size_t>(ranks_);
-    constexpr const char* kForm = "scatterv COUNT... COUNT [ROOT [DATATYPE DATATYPE]]";
-    if (Result<void> ok = ti::check(words, size + 1, kForm); !ok) return ok;
-    set_op(made.event, CollectiveOp::kScatterv);
-    made.event.root = p.root(3 + size);
-    made.event.bytes = p.bytes(p.count(2 + size), p.datatype(5 + size));
-    if (made.event.root == rank) add_counts(p, 2, p.datatype(4 + size));
-    return {};
-  }
-
-  Result<void> set_reduce_scatter(const TiWords& words, TiParameters& p, Collective& made) {
-    const auto size = static_cast<std::size_t>(ranks_);
-    if (Result<void> ok = ti::check(words, size + 1, "reducescatter COUNT... FLOPS [DATATYPE]"); !ok) return ok;
-    add_counts(p, 2, p.datatype(3 + size));
-    made.flops = p.flops(2 + size);
-    const bool alike = std::adjacent_find(values_.begin(), values_.end(), std::not_equal_to<>()) == values_.end();
-    set_op(made.event, alike ? CollectiveOp::kReduceScatterBlock : CollectiveOp::kReduceScatter);
-    if (alike) made.event.bytes = values_.front();
-    if (alike) values_.clear();
-    return {};
-  }
-
-  Result<void> set_alltoallv(const TiWords& words, TiParameters& p, Collective& made) {
-    const auto size = static_cast<std::size_t>(ranks_);
-    constexpr const char* kForm = "alltoallv SIZE COUNT... SIZE COUNT... [DATATYPE DATATYPE]";
-    if (Result<void> ok = ti::check(words, 2 * size + 2, kForm); !ok) return ok;
-    set_op(made.event, CollectiveOp::kAlltoallv);
-    add_counts(p, 3, p.datatype(4 + 2 * size));
-    add_counts(p, 4 + size, p.datatype(5 + 2 * size));
-    return {};
+  Result<void> collective(Rank rank, const TiWords& words, TiParameters& p) {
+    Result<ti::TiCollective> made = collectives_->read(rank, words, p);
+    if (Result<void> parsed = p.result(); !parsed) return parsed;
+    if (!made) return made.error();
+    counts_->add(rank, made->event);
+    if (Result<void> done = emit(rank, made->event); !done) return done;
+    return made->flops > 0 ? add_time(rank, seconds_of(made->flops)) : Result<void>();
   }
 
   std::string path_;
@@ -574,10 +478,13 @@ class Reader final : public TiTrace {
   std::vector<File> files_;
   std::vector<std::string> lists_;  // of one file each, on the way to path_
   std::vector<RankActions> state_;
-  std::vector<std::uint64_t> values_;
+  std::optional<ti::TiCollectives> collectives_;
+  std::optional<ti::TiCounts> counts_;
+  std::optional<ti::TiMatching> matching_;  // once a receive has a wildcard
   std::string line_;
   const EventSink* sink_ = nullptr;
   std::uint64_t tests_ = 0;
+  std::uint64_t wildcards_ = 0;
   std::uint64_t never_waited_ = 0;
   std::uint64_t without_finalize_ = 0;
   std::uint64_t ignored_ = 0;

@@ -14,6 +14,7 @@
 #include "base/number.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "event/event.h"
 #include "tools/trace/ti_lines.h"
 
 namespace lbf::tools::ti {
@@ -60,12 +61,7 @@ class TiParameters {
   // A rank of the world.
   Rank rank(std::size_t i, const char* what) {
     std::int64_t value = 0;
-    if (!parse(words_[i], value)) return fail(i, what);
-    if (value < 0) {
-      fail_with(std::string(what) + " " + std::string(words_[i]) +
-                ": wildcards cannot be imported, a TI trace does not say which message they took");
-      return 0;
-    }
+    if (!parse(words_[i], value) || value < 0) return fail(i, what);
     if (value >= ranks_) {
       fail_with(std::string(what) + " " + std::string(words_[i]) + ": there are " + std::to_string(ranks_) + " ranks");
       return 0;
@@ -74,14 +70,13 @@ class TiParameters {
   }
   std::int32_t tag(std::size_t i) {
     std::int64_t value = 0;
-    if (!parse(words_[i], value) || value > std::numeric_limits<std::int32_t>::max()) return fail(i, "tag");
-    if (value < 0) {
-      fail_with("tag " + std::string(words_[i]) +
-                ": wildcards cannot be imported, a TI trace does not say which message they took");
-      return 0;
-    }
+    if (!parse(words_[i], value) || value < 0 || value > std::numeric_limits<std::int32_t>::max())
+      return fail(i, "tag");
     return static_cast<std::int32_t>(value);
   }
+  // Below 0 are wildcards: SimGrid's own are -555 and -444.
+  Rank source(std::size_t i) { return is_below_0(i) ? kAnyRank : rank(i, "source"); }
+  std::int32_t tag_or_any(std::size_t i) { return is_below_0(i) ? kAnyTag : tag(i); }
   Rank root(std::size_t i) { return has(i) ? rank(i, "root") : 0; }
   // A count as SimGrid reads it (1e6 is one), not negative.
   double count(std::size_t i) {
@@ -113,6 +108,10 @@ class TiParameters {
   Result<void> result() const { return failed_ ? Result<void>(invalid_input(why_)) : Result<void>(); }
 
  private:
+  bool is_below_0(std::size_t i) const {
+    std::int64_t value = 0;
+    return parse(words_[i], value) && value < 0;
+  }
   double count_or_unknown(std::size_t i) {
     double value = 0;
     if (!parse(words_[i], value)) return fail(i, "count");

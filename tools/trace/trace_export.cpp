@@ -31,6 +31,8 @@ Warnings warnings_of(const ExportNotes& notes) {
   note(notes.synchronous_sends, "synchronous sends are written as ordinary ones: the format has no others");
   note(notes.left_out_probes, "probes are left out: the format has none");
   note(notes.late_collectives, "non-blocking collectives happen where they are waited for: the format has none");
+  note(notes.rounded_sizes,
+       "sizes of 2 GiB and more are rounded up to a multiple of 8 or 32 bytes: counts have 31 bits");
   note(notes.unmodelled_calls, "calls without a model are written as the time that they took");
   note(notes.approximated_collectives, "collective calls are written with the closest algorithm, not the real one");
   note(notes.never_sent, "receives are left out: nobody sends their messages");

@@ -1,7 +1,9 @@
 #include "tools/trace/trace_info.h"
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -25,6 +27,30 @@ void append_format(std::string& text, const char* format, ...) {
 }
 
 }  // namespace
+
+// Long division by 10^9: 2^32 times the rest still fits.
+std::string ByteSum::text() const {
+  constexpr std::uint64_t kGroup = 1'000'000'000;
+  std::array<std::uint64_t, 4> words{high_ >> 32, high_ & 0xffffffff, low_ >> 32, low_ & 0xffffffff};
+  std::string out;
+  do {
+    std::uint64_t rest = 0;
+    for (std::uint64_t& word : words) {
+      const std::uint64_t value = (rest << 32) | word;
+      word = value / kGroup;
+      rest = value % kGroup;
+    }
+    const bool is_last = std::all_of(words.begin(), words.end(), [](std::uint64_t word) { return word == 0; });
+    const std::string digits = std::to_string(rest);
+    out.insert(0, is_last ? digits : std::string(9 - digits.size(), '0') + digits);
+    if (is_last) return out;
+  } while (true);
+}
+
+nlohmann::ordered_json ByteSum::json() const {
+  if (high_ == 0) return low_;
+  return std::ldexp(static_cast<double>(high_), 64) + static_cast<double>(low_);
+}
 
 TraceInfoCount::TraceInfoCount(Rank ranks)
     : duration_s_(static_cast<std::size_t>(ranks), 0.0), exited_(static_cast<std::size_t>(ranks), false) {}
@@ -103,7 +129,8 @@ std::string TraceInfoCount::table(const TraceSource& source) const {
   if (lost_events_ > 0) append_format(text, "Lost events      %" PRIu64 "\n", lost_events_);
   append_format(text, "Bytes            %" PRIu64 ", %.2f per event\n", bytes_stored,
                 events_ > 0 ? static_cast<double>(bytes_stored) / static_cast<double>(events_) : 0.0);
-  append_format(text, "Messages         %" PRIu64 " point-to-point, %" PRIu64 " bytes\n", messages_, message_bytes_);
+  append_format(text, "Messages         %" PRIu64 " point-to-point, %s bytes\n", messages_,
+                message_bytes_.text().c_str());
   append_format(text, "Receives         %" PRIu64 ", %.1f %% of them with a wildcard\n", receives_,
                 percent(static_cast<double>(wildcard_receives_), static_cast<double>(receives_)));
   append_format(text, "Collectives      %" PRIu64 " calls\n", collectives_);
@@ -128,8 +155,8 @@ std::string TraceInfoCount::table(const TraceSource& source) const {
   std::stable_sort(calls.begin(), calls.end(),
                    [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
   for (const auto& [call, counted] : calls) {
-    append_format(text, "%-28s %14" PRIu64 " %18" PRIu64 " %14.6f %14.6f\n", call.c_str(), counted.count, counted.bytes,
-                  counted.call_s, counted.process_s);
+    append_format(text, "%-28s %14" PRIu64 " %18s %14.6f %14.6f\n", call.c_str(), counted.count,
+                  counted.bytes.text().c_str(), counted.call_s, counted.process_s);
   }
   return text;
 }
@@ -145,7 +172,7 @@ std::string TraceInfoCount::json(const TraceSource& source) const {
   json["events"] = events_;
   json["messages"] = messages_;
   json["bytes_stored"] = source.bytes_stored;
-  json["message_bytes"] = message_bytes_;
+  json["message_bytes"] = message_bytes_.json();
   json["receives"] = receives_;
   json["wildcard_receives"] = wildcard_receives_;
   json["collectives"] = collectives_;
@@ -162,7 +189,7 @@ std::string TraceInfoCount::json(const TraceSource& source) const {
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
   for (const auto& [call, counted] : calls_) {
     calls[call] = {{"count", counted.count},
-                   {"bytes", counted.bytes},
+                   {"bytes", counted.bytes.json()},
                    {"call_s", counted.call_s},
                    {"process_s", counted.process_s}};
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,23 @@ struct TraceSource {
   std::vector<std::uint32_t> node_of_rank;  // where the program ran; empty: not known
 };
 
+// Bytes of many messages: one alone may have 2^64 - 1.
+class ByteSum {
+ public:
+  ByteSum& operator+=(Bytes bytes) {
+    low_ += bytes;
+    high_ += low_ < bytes ? 1 : 0;
+    return *this;
+  }
+  std::string text() const;  // all digits
+  // As a JSON number: exact below 2^64.
+  nlohmann::ordered_json json() const;
+
+ private:
+  std::uint64_t low_ = 0;
+  std::uint64_t high_ = 0;
+};
+
 class TraceInfoCount {
  public:
   explicit TraceInfoCount(Rank ranks);
@@ -32,7 +50,7 @@ class TraceInfoCount {
  private:
   struct Calls {
     std::uint64_t count = 0;
-    Bytes bytes = 0;
+    ByteSum bytes;
     Seconds call_s = 0;
     Seconds process_s = 0;  // before them
   };
@@ -45,7 +63,7 @@ class TraceInfoCount {
   std::vector<bool> exited_;
   std::uint64_t events_ = 0;
   std::uint64_t messages_ = 0;
-  Bytes message_bytes_ = 0;
+  ByteSum message_bytes_;
   std::uint64_t receives_ = 0;
   std::uint64_t wildcard_receives_ = 0;
   std::uint64_t collectives_ = 0;

@@ -182,7 +182,7 @@ int watch(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app("Follows a running job step: progress, rates, predictions so far. Ends with the step.", "lbf-watch");
-  app.add_option("-j,--job", options.job, "JOB[_TASK|+OFFSET][.STEP]: of several steps the one that runs")
+  app.add_option("-j,--job,JOB", options.job, "JOB[_TASK|+OFFSET][.STEP]: of several steps the one that runs")
       ->type_name("JOB");
   app.add_option("-n,--interval", options.interval_s, "seconds between two looks (default 2)")
       ->check(CLI::Range(0.1, 3600.0))

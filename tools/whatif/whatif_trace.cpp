@@ -27,6 +27,7 @@
 #include "report/selection.h"
 #include "report/step.h"
 #include "tools/support/announced_ranks.h"
+#include "tools/support/compressed_file.h"
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/trace_procedures.h"
 
@@ -358,6 +359,7 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
     if (auto checked = check_announced_ranks(path, header->ranks, bytes); !checked) return checked.error();
     return std::unique_ptr<WhatIfTrace>(std::make_unique<TextTrace>(path, std::move(*header), bytes));
   }
+  if (auto checked = check_not_compressed(path); !checked) return checked.error();
   Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(path);
   if (!bytes) return bytes.error();
   if ((*bytes)->view().empty())

@@ -328,6 +328,8 @@ ApiResponse Api::route(const Caller& caller, const RequestHead& head, std::strin
         "no " + head.method.substr(0, 16) + " " + head.target.substr(0, 200) + " here: see docs/formats/http-v1.md"});
   };
   if (path[0] == "accuracy" && path.size() == 1 && head.method == "GET") return accuracy(caller, target);
+  if (path[0] == "networks" && path.size() == 1 && head.method == "GET")
+    return json_response({{"networks", steps_.network_names()}});
   if (path[0] != "steps") return nothing_here();
   if (head.method == "GET" && path.size() == 1) return list_steps(caller, target);
   if (path.size() < 5) return nothing_here();
@@ -495,6 +497,8 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
       query.account = value;
     } else if (name == "partition") {
       query.partition = value;
+    } else if (name == "name") {
+      query.job_name = value;
     } else if (name == "state") {
       for (const std::string_view state : split(value, ',', kMostParameters)) {
         const auto found = protocol::state_of_name(state);
@@ -515,8 +519,8 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
     } else {
       return error_response(invalid_input(
           "unknown parameter '" + name.substr(0, 40) +
-          "': cluster, job, array_task, het_offset, step, restart, submit, user, account, partition, state, nodelist, "
-          "all, since, until, limit, duplicates, brief, summary, detail, rows"));
+          "': cluster, job, array_task, het_offset, step, restart, submit, user, account, partition, name, state, "
+          "nodelist, all, since, until, limit, duplicates, brief, summary, detail, rows"));
     }
   }
   if (rows) {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
+#include <cstring>
 #include <utility>
 
 #include "event/mpi_function_table.h"
@@ -46,19 +46,25 @@ ProgramProfile::Watched watched_of(const std::vector<StreamCost>& costs) {
 
 // "9 (SIGKILL)"
 std::string signal_text(std::uint64_t signal) {
-  static constexpr std::array<std::pair<std::uint64_t, std::string_view>, 11> kNames{{{SIGHUP, "SIGHUP"},
-                                                                                      {SIGINT, "SIGINT"},
-                                                                                      {SIGQUIT, "SIGQUIT"},
-                                                                                      {SIGILL, "SIGILL"},
-                                                                                      {SIGABRT, "SIGABRT"},
-                                                                                      {SIGBUS, "SIGBUS"},
-                                                                                      {SIGFPE, "SIGFPE"},
-                                                                                      {SIGKILL, "SIGKILL"},
-                                                                                      {SIGSEGV, "SIGSEGV"},
-                                                                                      {SIGPIPE, "SIGPIPE"},
-                                                                                      {SIGTERM, "SIGTERM"}}};
-  const auto found = std::ranges::find(kNames, signal, [](const auto& name) { return name.first; });
-  return found == kNames.end() ? std::to_string(signal) : fmt::format("{} ({})", signal, found->second);
+  const char* name = signal <= SIGRTMAX ? ::sigabbrev_np(static_cast<int>(signal)) : nullptr;
+  return name == nullptr ? std::to_string(signal) : fmt::format("{} (SIG{})", signal, name);
+}
+
+// Of what has a model, only the communicator can be in the way.
+bool needs_communicator(MpiRole role) {
+  switch (role) {
+    case MpiRole::kSend:
+    case MpiRole::kIsend:
+    case MpiRole::kRecv:
+    case MpiRole::kIrecv:
+    case MpiRole::kSendrecv:
+    case MpiRole::kSendrecvReplace:
+    case MpiRole::kProbe:
+    case MpiRole::kCollective:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool starts_or_ends(MpiRole role) {
@@ -407,6 +413,17 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
     notes.push_back(record.mpi_s > 0
                         ? fmt::format("{:.1f} % of MPI time unmodelled", 100 * record.unmodelled_s / record.mpi_s)
                         : fmt::format("{:.3g} s of MPI time unmodelled", record.unmodelled_s));
+  }
+  std::uint64_t without_communicator = 0;
+  for (const auto& [id, total] : unmodelled_events_) {
+    const MpiFunction* const function = mpi_function(id);
+    if (function != nullptr && needs_communicator(function->role)) without_communicator += total.calls;
+  }
+  if (without_communicator > 0) {
+    notes.push_back(
+        fmt::format("{} messages and collectives unmodelled: their communicator is shared with another "
+                    "program, or the rank had more than 57,344 at once",
+                    without_communicator));
   }
   if (io_.calls > 0) {
     const double all_s = record.measured_s.value_or(0) * static_cast<double>(ranks_);

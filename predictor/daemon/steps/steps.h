@@ -114,6 +114,7 @@ class Steps {
   // Errors: kNotFound; kPermission (another user's).
   Result<StepView> get(const Caller& caller, const StepKey& key, StepDetail detail);
   // What was predicted and measured later: the caller's own runs, or everybody's for operators (`query.uid`).
+  std::vector<std::string> network_names() const { return networks_.names(); }
   Result<db::Accuracy> accuracy(const db::OutcomeQuery& query) const { return accuracy_store_.accuracy(query); }
   // What intervals of predictions from this step are fitted to. Errors: as get.
   Result<db::ErrorFit> fit_of(const Caller& caller, const StepKey& key);

@@ -86,6 +86,7 @@ TEST_F(NetworkCatalogTest, SelectsByName) {
   EXPECT_EQ(some.networks[0]->name(), "alpha");
   ASSERT_EQ(some.notes.size(), 1u);
   EXPECT_THAT(some.notes[0], HasSubstr("'nowhere' is not known here: there are zero, alpha, beta"));
+  EXPECT_THAT(catalog.names(), testing::ElementsAre("zero", "alpha", "beta"));
 }
 
 TEST_F(NetworkCatalogTest, NominalOnesAreUsedWhereTheyAreNamed) {

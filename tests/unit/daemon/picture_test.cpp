@@ -153,6 +153,8 @@ TEST_F(PictureTest, ListsCanBeShort) {
   EXPECT_EQ(json_request("GET", "/v1/steps?state=running,partial")["steps"].size(), 0U);
   EXPECT_EQ(request("GET", "/v1/steps?state=lost").status, 400);
   EXPECT_EQ(json_request("GET", "/v1/steps?account=nobodys")["steps"].size(), 0U);
+  EXPECT_EQ(json_request("GET", "/v1/steps?name=nobodys")["steps"].size(), 0U);
+  EXPECT_EQ(json_request("GET", "/v1/networks")["networks"][0], "zero");
 }
 
 }  // namespace

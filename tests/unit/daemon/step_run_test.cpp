@@ -6,7 +6,9 @@
 
 #include <fstream>
 
+#include "event/mpi_function_table.h"
 #include "predictor/daemon/http/step_json.h"
+#include "predictor/daemon/steps/step_totals.h"
 #include "predictor/engine/network/topology_file.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/daemon/daemon_fixture.h"
@@ -73,6 +75,31 @@ TEST_F(StepRunTest, TheOrderOfStreamsDoesNotMatter) {
   for (std::size_t i = 0; i < one->predictions.size(); ++i) {
     EXPECT_EQ(one->predictions[i].rank_finish_s, two->predictions[i].rank_finish_s);
   }
+}
+
+// With more than 57,344 communicators alive calls were left out of the picture, and nothing said so.
+TEST_F(StepRunTest, CallsOnCommunicatorsThatTheCaptureDoesNotKnowAreNoted) {
+  const test::RingProgram program;
+  const auto description = protocol::decode_step_description(program.description(0, 7).dump()).value();
+  const auto trace =
+      std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/one", description, 1)).value();
+  const auto notes_after = [&](const char* function) {
+    daemon::StepRemarks remarks;
+    daemon::StepTotals totals(4, remarks);
+    totals.begin();
+    Event call;
+    call.kind = EventKind::kUnmodelled;
+    call.function = mpi_function(std::string_view(function))->id;
+    EXPECT_TRUE(totals.take_events(0, 0, {&call, 1}));
+    db::StepRecord record;
+    std::vector<std::string> notes;
+    totals.describe(*trace, record, notes);
+    return notes;
+  };
+  const auto names_it = testing::Contains(testing::StartsWith("1 messages and collectives unmodelled: "));
+  EXPECT_THAT(notes_after("MPI_Allreduce"), names_it);
+  EXPECT_THAT(notes_after("MPI_Isend"), names_it);
+  EXPECT_THAT(notes_after("MPI_Wait"), testing::Not(names_it)) << "of a generalized request";
 }
 
 const std::vector<std::uint32_t> kInTurns = {0, 1, 0, 1, 0, 1, 0, 1};

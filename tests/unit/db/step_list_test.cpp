@@ -277,11 +277,12 @@ TEST_F(StepListTest, SelectsWhatStepStoreSelects) {
     step.uid = 1000 + job % 3;
     step.account = job % 4 == 0 ? "physics" : "";
     step.partition = job % 5 == 0 ? "gpu" : "main";
+    step.job_name = job % 9 == 0 ? "lu" : "";
     step.state = job % 7 == 0 ? StepState::kPartial : StepState::kComplete;
     step.nodes = {"n" + std::to_string(job % 6)};
     put(step, {});
   }
-  std::vector<StepQuery> queries(8);
+  std::vector<StepQuery> queries(9);
   queries[1].uid = 1001;
   queries[2].account = "physics";
   queries[3].partition = "gpu";
@@ -290,6 +291,8 @@ TEST_F(StepListTest, SelectsWhatStepStoreSelects) {
   queries[6].states = {StepState::kPartial, StepState::kRunning};
   queries[6].uid = 1000;
   queries[7].cluster = "other";
+  queries[8].job_name = "lu";
+  EXPECT_EQ(list(queries[8], {{"job"}, {}, false}).size(), 4U);
   for (StepQuery query : queries) {
     for (const bool in_time : {false, true}) {
       if (in_time) {

@@ -185,6 +185,10 @@ void slurm_spank_log(const char* format, ...) {
   va_end(arguments);
 }
 
+int slurm_get_log_level() {
+  return FakeHost::get().log_level;
+}
+
 void slurm_info(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

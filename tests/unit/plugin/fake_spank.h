@@ -29,6 +29,7 @@ struct FakeHost {
   std::map<std::uint32_t, std::uint32_t> job_states;
   std::map<std::uint32_t, std::uint32_t> step_states;  // by step
   std::map<std::uint32_t, int> asked;                  // how often it was asked for each
+  int log_level = 3;                                   // LOG_LEVEL_INFO; one below with srun -Q
   bool register_fails = false;
   bool setenv_fails = false;
   bool getenv_throws = false;  // something that a hook does not expect

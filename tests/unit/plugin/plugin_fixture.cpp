@@ -19,8 +19,8 @@ std::string contents(const std::string& path) {
 }
 
 PluginTest::PluginTest() {
-  for (const char* name :
-       {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES", "LBF_LIMITS", "SLURM_LBF_SUBMIT"})
+  for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES", "LBF_LIMITS",
+                           "SLURM_LBF_SUBMIT", "SLURM_JOB_ID"})
     ::unsetenv(name);
   ::chmod(dir_.c_str(), 0755);
   ring_dir_ = dir_ + "/shm";
@@ -64,6 +64,12 @@ void PluginTest::write_relay(const std::string& answer) {
                            "printf '"
                         << answer << "' >&3\n";
   ::chmod(relay_.c_str(), 0755);
+}
+
+void PluginTest::write_report(const std::string& script) {
+  const std::string path = dir_ + "/lbf-report";
+  std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+  ::chmod(path.c_str(), 0755);
 }
 
 std::vector<std::string> PluginTest::arguments(std::vector<std::string> more) {

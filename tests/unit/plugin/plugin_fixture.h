@@ -22,6 +22,8 @@ class PluginTest : public testing::Test {
 
   // A relay that leaves what it sees in the ring directory, waits for the end and answers ANSWER.
   void write_relay(const std::string& answer);
+  // lbf-report: a shell that runs `script`.
+  void write_report(const std::string& script);
   // Those of plugstack.conf: everything below the test's own directory.
   std::vector<std::string> arguments(std::vector<std::string> more = {});
   void start(spank_context_t context, std::vector<std::string> more = {});

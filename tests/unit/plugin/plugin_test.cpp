@@ -572,8 +572,7 @@ TEST_F(PluginTest, TheRelayIsTheUserForGood) {
 
 TEST_F(PluginTest, SrunEndsWithTheReportsLine) {
   const std::string output = dir_ + "/report.txt";
-  std::ofstream(dir_ + "/lbf-report") << "#!/bin/sh\necho \"$@\" \"$LBF_SERVER\" >" << output << "\n";
-  ::chmod((dir_ + "/lbf-report").c_str(), 0755);
+  write_report("echo \"$@\" \"$LBF_SERVER\" >" + output);
   start(S_CTX_LOCAL);
   give_option("lbf-predict", nullptr);
   EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
@@ -582,6 +581,52 @@ TEST_F(PluginTest, SrunEndsWithTheReportsLine) {
   // Nothing that ended before: it would be another job's of this number.
   EXPECT_THAT(contents(output), testing::MatchesRegex("--brief -j 42.3 -S now-6.seconds unix:/run/lbf/lbfd.sock\n"));
   EXPECT_THAT(host().said, IsEmpty());
+}
+
+TEST_F(PluginTest, AQuietSrunEndsWithoutALine) {
+  const std::string output = dir_ + "/report.txt";
+  write_report("echo \"$@\" >" + output);
+  start(S_CTX_LOCAL);
+  give_option("lbf-predict", nullptr);
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  host().log_level = 2;  // srun has read -Q
+  EXPECT_EQ(call_hook("local_user_init"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(contents(output), "");
+  EXPECT_THAT(host().said, IsEmpty());
+  give_option("lbf-overhead", "x");
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  EXPECT_EQ(host().said.size(), 1U) << "errors are said";
+}
+
+TEST_F(PluginTest, ANetworkThatLbfdDoesNotHaveIsRefusedAtSubmission) {
+  write_report("[ \"$*\" = --networks ] && printf 'zero\\nlan\\n'");
+  for (const spank_context_t context : {S_CTX_LOCAL, S_CTX_ALLOCATOR}) {
+    host().said.clear();
+    start(context);
+    give_option("lbf-predict", nullptr);
+    give_option("lbf-networks", "lan,nonet");
+    EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+    EXPECT_THAT(host().said, ElementsAre("lbf: --lbf-networks=lan,nonet: lbfd has no network nonet, but zero and lan; "
+                                         "the job runs without prediction"));
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+    EXPECT_EQ(host().said.size(), 1U);
+    host().said.clear();
+    start(context);
+    give_option("lbf-predict", nullptr);
+    give_option("lbf-networks", "lan");
+    EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+    EXPECT_THAT(host().said, IsEmpty());
+  }
+  // Where lbfd does not answer nothing is refused.
+  for (const char* script : {"exit 1", "exec sleep 60", "true"}) {
+    write_report(script);
+    start(S_CTX_LOCAL);
+    give_option("lbf-predict", nullptr);
+    give_option("lbf-networks", "nonet");
+    EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+    EXPECT_THAT(host().said, IsEmpty()) << script;
+  }
 }
 
 TEST_F(PluginTest, WithoutAReportSrunSaysWhereToLook) {
@@ -601,8 +646,7 @@ TEST_F(PluginTest, WithoutAReportSrunSaysWhereToLook) {
 }
 
 TEST_F(PluginTest, AReportThatHangsIsKilled) {
-  std::ofstream(dir_ + "/lbf-report") << "#!/bin/sh\nexec sleep 60\n";
-  ::chmod((dir_ + "/lbf-report").c_str(), 0755);
+  write_report("exec sleep 60");
   start(S_CTX_LOCAL);
   give_option("lbf-predict", nullptr);
   call_hook("init_post_opt");

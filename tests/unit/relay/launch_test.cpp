@@ -157,8 +157,7 @@ class RunsTest : public testing::Test {
   std::unique_ptr<RingFile> ring(const Child& child, Rank rank, std::int32_t world_size) {
     return ring(child.pid(), rank, world_size);
   }
-  std::unique_ptr<RingFile> ring(pid_t pid, Rank rank, std::int32_t world_size,
-                                 const std::string& launch = "") {
+  std::unique_ptr<RingFile> ring(pid_t pid, Rank rank, std::int32_t world_size, const std::string& launch = "") {
     auto file = std::make_unique<RingFile>(staging_.path(), pid, pid);
     for (std::size_t i = 0; i < launch.size(); ++i) file->put(offsetof(ring::Header, launch) + i, launch[i]);
     file->put(offsetof(ring::Header, rank), rank);

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "report/text.h"
 #include "tests/unit/report/fixture.h"
@@ -32,6 +34,13 @@ TEST(ParseFormat, ReadsNamesWithoutCaseAndWidths) {
 
 TEST(ParseFormat, TakesTheStartOfAName) {
   EXPECT_EQ(columns("unmod")[0].field->name, "Unmodelled");
+}
+
+TEST(ParseFormat, AllIsEveryField) {
+  const auto all = columns("all");
+  ASSERT_EQ(all.size(), all_fields().size());
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].field, &all_fields()[i]);
+  EXPECT_EQ(columns("State,ALL,JobID").size(), all.size() + 2);
 }
 
 TEST(ParseFormat, NamesWhatIsWrong) {
@@ -74,6 +83,26 @@ TEST(RenderTable, OneLinePerTargetOnlyWhereAColumnIsATargets) {
             " 2 NF        8.000 s 1.90x\n");
 }
 
+// `lbf-report` showed "1.mpirun-d5+", which no `-j` takes.
+TEST(RenderTable, JobIdsAreNeverCut) {
+  std::vector<Step> steps{fixture("partial.json").at(0), fixture("partial.json").at(0)};
+  steps[1].job = 4294967294;
+  steps[1].array_job = 4294967293;
+  steps[1].array_task = 1000000;
+  steps[1].step = kFirstRunNumber + 0xd5;
+  EXPECT_EQ(render_table(steps, columns("State%8,JobID,NTasks%6"), {}),
+            "   State JobID                             NTasks\n"
+            "-------- --------------------------------- ------\n"
+            " partial 9.0                                    4\n"
+            " partial 4294967293_1000000.mpirun-00000d5      4\n");
+  EXPECT_EQ(render_table(steps, columns("State%8,JobID"), {}).find(" \n"), std::string::npos);
+  EXPECT_EQ(render_table(steps, columns("JobID%9"), {}), "    JobID\n---------\n      9.0\n42949672+\n") << "asked for";
+  Table table(columns("State%8,JobID,NTasks%6"), {});
+  table.add(steps[1]);
+  table.add(steps[0]);
+  EXPECT_EQ(table.take_text(), render_table(steps, columns("State%8,JobID,NTasks%6"), {}));
+}
+
 TEST(RenderTable, Parsable) {
   TableStyle style;
   style.parsable = true;
@@ -107,6 +136,22 @@ TEST(RenderTable, NoNameHasTheDelimiterInIt) {
   EXPECT_EQ(render_table(steps, columns("State,State"), style), "partialpartial\n");
   style.parsable = false;
   EXPECT_EQ(render_table(steps, columns("State%8"), style), " partial\n");
+}
+
+TEST(RenderTable, NoFieldOfARowHasTheDelimiterInIt) {
+  TableStyle style;
+  style.parsable = true;
+  for (const char* file : {"normal.json", "partial.json", "windows.json"}) {
+    for (const std::string delimiter : {"|", ",", ".", "0", "e"}) {
+      style.delimiter = delimiter;
+      std::istringstream lines(render_table(fixture(file), columns("ALL"), style));
+      for (std::string line; std::getline(lines, line);) {
+        EXPECT_EQ(static_cast<std::size_t>(std::count(line.begin(), line.end(), delimiter.front())),
+                  all_fields().size() - 1)
+            << file << ", " << line;
+      }
+    }
+  }
 }
 
 TEST(Table, PutsTheStepsInOrderHoweverTheyCome) {

@@ -94,5 +94,24 @@ TEST(ParseUsers, RefusesEmptyNames) {
   EXPECT_FALSE(parse_users("alice,").ok());
 }
 
+TEST(RequestTargets, JobsAreAskedForByTheirNames) {
+  Selection selection;
+  selection.names = {"lu", "a b"};
+  EXPECT_THAT(request_targets(selection),
+              ElementsAre("/v1/steps?limit=1000&name=lu", "/v1/steps?limit=1000&name=a%20b"));
+}
+
+TEST(DescribeFilters, AreOptionsThatAShellTakes) {
+  Selection selection;
+  EXPECT_EQ(describe_filters(selection), "");
+  selection.names = {"a b", "lu"};
+  selection.users = {"alice"};
+  selection.accounts = {"x"};
+  selection.partitions = {"p-a", "p-b"};
+  selection.states = {"partial"};
+  selection.nodes = "n[1-3]";
+  EXPECT_EQ(describe_filters(selection), "--name 'a b,lu' -u alice -A x -r p-a,p-b -s partial -N 'n[1-3]'");
+}
+
 }  // namespace
 }  // namespace lbf::report::selection_test

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/quoted.h"
+
 namespace lbf::report::text_test {
 namespace {
 

@@ -121,6 +121,8 @@ TEST_F(Advise, FlagsAloneAndTheHostFile) {
   EXPECT_EQ(result.out, "--partition=main -N2 -n4 --distribution=arbitrary --nodelist=./lbf-advise.hosts\n");
   const std::string hosts = read(dir_ + "/lbf-advise.hosts");
   EXPECT_TRUE(hosts == "n1\nn2\nn1\nn2\n" || hosts == "n2\nn1\nn2\nn1\n") << hosts;
+  // In the text the flags are for a shell.
+  EXPECT_THAT(run(usual_ + " --placement map --hostfile 'h(1)'").out, HasSubstr(" '--nodelist=./h(1)' ..."));
   result = run(usual_ + " --placement map --flags --hostfile h");
   EXPECT_THAT(result.out, HasSubstr("--nodelist=./h\n"));
   EXPECT_EQ(read(dir_ + "/h"), hosts);

@@ -82,6 +82,23 @@ TEST_F(TraceCommand, InfoCounts) {
   EXPECT_THAT(table, HasSubstr("min 1.250000, median 2.000000, max 5.500000"));
 }
 
+// A sum above 2^64 began at 0 again.
+TEST_F(TraceCommand, InfoCountsBytesOfAnyNumber) {
+  std::vector<RankEvent> events;
+  for (int i = 0; i < 3; ++i) {
+    Event send;
+    send.kind = EventKind::kSend;
+    send.peer = 0;
+    send.bytes = Bytes{1} << 63;
+    events.push_back({0, send});
+  }
+  write("t.lbfw", stored(1, events));
+  EXPECT_THAT(output_of("info t.lbfw"), testing::AllOf(HasSubstr("3 point-to-point, 27670116110564327424 bytes"),
+                                                       HasSubstr(" 27670116110564327424 ")));
+  const nlohmann::json info = nlohmann::json::parse(output_of("info --json t.lbfw"));
+  EXPECT_DOUBLE_EQ(info["message_bytes"].get<double>(), 27670116110564327424.0);
+}
+
 TEST_F(TraceCommand, DumpSaysAllThatIsKnown) {
   Event send;
   send.kind = EventKind::kIsend;
@@ -163,6 +180,8 @@ TEST_F(TraceCommand, BadInputIsNamedAndLeavesNothing) {
   expect_error(1, "import " + write("huge.ti", "16777215 barrier\n"), "announces 16777216 ranks and has 17 bytes");
   expect_error(1, "info " + write("huge.lbf", "lbf-trace 1\nranks 16777216\n"),
                "announces 16777216 ranks and has 27 bytes");
+  write("it's.lbf.zst", "\x28\xb5\x2f\xfd and more");
+  expect_error(1, R"(info "it's.lbf.zst")", R"(is compressed (zstd); first: unzstd 'it'\''s.lbf.zst')");
   expect_error(1, "convert " + fig3_ + " -o " + dir_, "is a folder");
   expect_error(1, "convert " + fig3_ + " -o " + dir_ + "/no/such/folder", "cannot be written");
   if (std::filesystem::exists("/dev/full")) {

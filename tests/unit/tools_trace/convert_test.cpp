@@ -101,6 +101,13 @@ TEST_F(TraceCommand, WhatTextCannotSayIsRefusedWithTheRemedy) {
   gap.bytes = 1;
   write("gap.lbfw", stored(1, {{0, gap}}));
   expect_error(1, "convert gap.lbfw -o out", "--to stored and lbf-trace dump keep everything");
+  Event collective;
+  collective.kind = EventKind::kCollective;
+  set_op(collective, CollectiveOp::kAlltoallv);
+  const std::vector<std::uint64_t> counts{1, 1};
+  collective.values = counts;
+  write("alltoallv.lbfw", stored(1, {{0, collective}}));
+  expect_error(1, "convert alltoallv.lbfw -o out", "version 1 has no collective operation alltoallv");
   output_of("convert gap.lbfw --to stored -o out");
   EXPECT_EQ(output_of("dump out"), "0 gap 0 lost=1\n");
 }

@@ -80,8 +80,8 @@ TEST_F(TraceCommand, TiInOneFile) {
             "0 coll 0 op=gatherv bytes=1 root=1\n"
             "0 coll 0 op=scatterv bytes=1 root=2\n"
             "0 coll 0 op=allgatherv bytes=4 root=0 counts=4,8,12\n"
-            "0 coll 0 op=reduce_scatter bytes=0 root=0 counts=1,2,3\n"
-            "0 coll 0 op=alltoallv bytes=0 root=0 counts=1,40,30,1,80,100\n"
+            "0 coll 0 op=reduce_scatter bytes=6 root=0 counts=1,2,3\n"
+            "0 coll 0 op=alltoallv bytes=71 root=0 counts=1,40,30,1,80,100\n"
             "0 send 0 to=1 tag=7 bytes=1 sync=1\n"
             "0 send 0 to=1 tag=7 bytes=2 buffered=1\n"
             "0 exit 0\n");
@@ -164,6 +164,78 @@ TEST_F(TraceCommand, TiOfASmallTrace) {
   EXPECT_EQ(run("cd / && " LBF_TRACE, "import " + dir_ + "/sub.ti --to text").status, 0);
 }
 
+// 17,179,869,177 bytes became 17,179,869,176.
+TEST_F(TraceCommand, TiOfHugeMessages) {
+  const auto of = [](std::uint64_t bytes) {
+    return "lbf-trace 1\nranks 2\n0 send 0 to=1 tag=0 bytes=" + std::to_string(bytes) +
+           "\n1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=" + std::to_string(bytes) +
+           "\n0 exit 0\n1 exit 0\n";
+  };
+  const auto sent = [&](std::uint64_t bytes) {
+    write("t.lbf", of(bytes));
+    const test::Outcome exported = run("export t.lbf --format ti -o t.ti");
+    EXPECT_EQ(exported.status, 0) << exported.err;
+    output_of("import t.ti -o back.lbfw");
+    return std::pair(nlohmann::json::parse(output_of("info --json back.lbfw"))["message_bytes"].get<std::uint64_t>(),
+                     exported.err);
+  };
+  for (const std::uint64_t bytes : {2147483647ULL, 2147483648ULL, 17179869176ULL, 17179869184ULL, 68719476704ULL}) {
+    EXPECT_EQ(sent(bytes), std::pair(bytes, std::string())) << bytes;
+  }
+  const auto [rounded, said] = sent(17179869177);
+  EXPECT_EQ(rounded, 17179869184U);
+  EXPECT_THAT(said, HasSubstr("rounded up"));
+  write("t.lbf", of(68719476705));
+  expect_error(1, "export t.lbf --format ti -o t.ti", "a message has 68719476705 bytes");
+}
+
+TEST_F(TraceCommand, TiCountsThatDoNotFit) {
+  const auto said = [this](const std::string& actions) {
+    write("one.txt", actions);
+    return run("import one.txt -o t.lbfw").err;
+  };
+  const std::string init = "0 init\n1 init\n";
+  EXPECT_EQ(said(init + "0 alltoallv 3 1 2 3 1 3\n1 alltoallv 7 3 4 6 2 4\n0 gatherv 5 5 6\n1 gatherv 6 5 6\n"
+                        "0 scatterv 5 6 5 1\n1 scatterv 5 6 6 1\n0 bcast 7\n1 bcast 7\n0 finalize\n1 finalize\n"),
+            "");
+  EXPECT_THAT(said(init + "0 barrier\n1 barrier\n0 alltoallv 3 1 2 3 1 3\n1 alltoallv 7 3 4 6 1 4\n"
+                          "0 bcast 7\n1 bcast 8\n0 finalize\n1 finalize\n"),
+              testing::AllOf(HasSubstr("2 collectives have counts that do not fit"),
+                             HasSubstr("the first: alltoallv, number 2 of each rank")));
+  for (const char* actions :
+       {"0 gatherv 5 5 6\n1 gatherv 7 5 6\n", "0 scatterv 5 6 7 1\n1 scatterv 5 6 6 1\n",
+        "0 reducescatter 1 2 0\n1 reducescatter 2 1 0\n", "0 allgatherv 1 1 2\n1 allgatherv 2 2 1\n",
+        "0 allreduce 1 0\n1 allreduce 2 0\n", "0 reducescatter 2 2 0\n1 reducescatter 2 1 0\n"}) {
+    EXPECT_THAT(said(init + actions + "0 finalize\n1 finalize\n"), HasSubstr("1 collectives have counts")) << actions;
+  }
+}
+
+// A master takes what comes first: rank 2's answer, then rank 1's. The specific receive that is posted before a
+// wildcard has the first message of its rank, and what is sent after a barrier comes after what is sent before it.
+TEST_F(TraceCommand, TiReceivesWithWildcards) {
+  write("one.txt",
+        "0 init\n1 init\n2 init\n"
+        "0 recv -555 -444 8\n0 recv -1 7 8\n"
+        "0 irecv -555 1 8\n0 irecv 1 2 8\n0 irecv -555 -444 8\n0 wait -555 0 1\n0 waitall\n"
+        "0 barrier\n0 recv -555 5 8\n0 finalize\n"
+        "1 compute 2e9\n1 send 0 7 8\n1 send 0 2 8\n1 send 0 2 16\n1 barrier\n1 compute 1e9\n1 send 0 5 8\n1 finalize\n"
+        "2 compute 1e9\n2 send 0 9 8\n2 send 0 1 8\n2 barrier\n2 send 0 5 8\n2 finalize\n");
+  write("list", "one.txt\n");
+  const test::Outcome result = run("import list --to text");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("5 receives with a wildcard take the message that comes first"));
+  EXPECT_EQ(
+      lines_of_ranks(result.out, 3)[0],
+      (std::vector<std::string>{
+          "0 startRecv 0 from=any tag=any", "0 endRecv 0 from=2 tag=9 bytes=8", "0 startRecv 0 from=any tag=7",
+          "0 endRecv 0 from=1 tag=7 bytes=8", "0 startRecv 0 from=any tag=1 req=0", "0 startRecv 0 from=1 tag=2 req=1",
+          "0 startRecv 0 from=any tag=any req=2", "0 endRecv 0 from=2 tag=1 bytes=8 req=0",
+          "0 endRecv 0 from=1 tag=2 bytes=8 req=1", "0 endRecv 0 from=1 tag=2 bytes=8 req=2", "0 coll 0 op=barrier",
+          "0 startRecv 0 from=any tag=5", "0 endRecv 0 from=2 tag=5 bytes=8", "0 exit 0"}));
+  write("two.lbf", result.out);
+  EXPECT_EQ(predicted_s("two.lbf", "--nodes 3"), 3);
+}
+
 TEST_F(TraceCommand, TiOfMoreRanksThanFilesMayBeOpen) {
   output_of("synth --pattern ring --ranks 300 --iterations 20 -o t.lbfw");
   output_of("export t.lbfw --format ti -o t.ti");
@@ -180,8 +252,10 @@ TEST_F(TraceCommand, BadTiNamesTheLine) {
   refuses("0 init\n0 dance 1\n", "bad.txt:2: 'dance' is no action");
   refuses("0 init\n0 iallreduce 1 0\n", "non-blocking collectives");
   refuses("0 send 1 0 5\n", "destination 1: there are 1 ranks");
-  refuses("0 recv -555 0 5\n", "wildcards cannot be imported");
-  refuses("0 irecv 0 -444 5\n", "wildcards cannot be imported");
+  refuses("0 recv -555 0 5\n", "bad.txt:1: no message is left for this receive with a wildcard");
+  refuses("0 irecv 0 -444 5\n", "no message is left");
+  refuses("0 send -555 0 5\n", "'-555' is no destination");
+  refuses("0 send 0 -444 5\n", "'-444' is no tag");
   refuses("0 send 0 0\n", "bad.txt:1: send needs at least 3 parameters");
   refuses("0 send 0 0 -4\n", "'-4' is no count");
   refuses("0 send 0 0 1e30\n", "'1e30' is no count");
@@ -196,6 +270,8 @@ TEST_F(TraceCommand, BadTiNamesTheLine) {
   refuses("99999999 init\n", "'99999999' is no rank");
   refuses("", "bad.txt: has no action");
   refuses("nothing.txt\n", "nothing.txt: no such file");
+  refuses("\x1f\x8b\x08 and more", "bad.txt: is compressed (gzip); first: gunzip bad.txt");
+  refuses(std::string(100, '\x80') + "\n", "no such file");
   refuses("0 init\nnothing.txt\n", "bad.txt:2: 'nothing.txt' is no action");
   refuses("# itself\nbad.txt\n", "bad.txt:2: bad.txt is this list itself");
   refuses("./bad.txt\n", "bad.txt:1: ./bad.txt is this list itself");

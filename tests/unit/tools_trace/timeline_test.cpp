@@ -1,6 +1,7 @@
 // lbf-trace export --format timeline: JSON in Chrome's trace event format, and times that are the
 // prediction's.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "tests/unit/tools_trace/fixture.h"
@@ -39,7 +40,9 @@ struct Timeline {
       EXPECT_EQ(node_of_row.at(row), e.at("pid"));
       const double ts = e.at("ts");
       if (phase == "X") {
-        rows[row].push_back({ts, ts + e.at("dur").get<double>(), e.at("name"), e.at("cat")});
+        // In whole nanoseconds, as a viewer takes them: rounded apart, slices overlapped by one.
+        const auto end_ns = std::llround(ts * 1000) + std::llround(e.at("dur").get<double>() * 1000);
+        rows[row].push_back({ts, static_cast<double>(end_ns) / 1000, e.at("name"), e.at("cat")});
       } else if (phase == "s") {
         starts[e.at("id")].push_back({row, ts});
       } else {
@@ -63,7 +66,8 @@ struct Timeline {
       std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
       double end = 0;
       for (const Slice& slice : slices) {
-        EXPECT_GE(slice.begin, end - kRounding) << what << ", row " << row << ": slices overlap";
+        EXPECT_GE(std::llround(slice.begin * 1000), std::llround(end * 1000))
+            << what << ", row " << row << ": slices overlap";
         end = std::max(end, slice.end);
       }
     }

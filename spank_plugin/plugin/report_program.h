@@ -1,0 +1,19 @@
+// lbf-report, as srun, sbatch and salloc run it: never longer than a given time (docs/plugin.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spank_plugin/plugin/config.h"
+
+namespace lbf::plugin {
+
+// Runs `lbf-report WORDS`, its output on our stderr; its own messages are thrown away. False: it is not there, has
+// failed, or was not finished in TIMEOUT_MS.
+bool run_report(const AdminConfig& admin, std::vector<std::string> words, long timeout_ms);
+
+// The output of `lbf-report WORDS`, of 64 KiB at most. Nothing where run_report is false.
+std::optional<std::string> output_of_report(const AdminConfig& admin, std::vector<std::string> words, long timeout_ms);
+
+}  // namespace lbf::plugin
