@@ -46,7 +46,7 @@ ProgramProfile::Watched watched_of(const std::vector<StreamCost>& costs) {
 
 // "9 (SIGKILL)"
 std::string signal_text(std::uint64_t signal) {
-  const char* name = signal <= SIGRTMAX ? ::sigabbrev_np(static_cast<int>(signal)) : nullptr;
+  const char* name = signal < static_cast<std::uint64_t>(_NSIG) ? ::sigabbrev_np(static_cast<int>(signal)) : nullptr;
   return name == nullptr ? std::to_string(signal) : fmt::format("{} (SIG{})", signal, name);
 }
 
