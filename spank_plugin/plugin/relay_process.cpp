@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -18,8 +19,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-
-#include "base/quoted.h"
 
 namespace lbf::plugin {
 namespace {
@@ -226,7 +225,10 @@ RelayOutcome RelayProcess::wait(Seconds timeout_s) {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     socket_.reset();
     if (got <= 0) return RelayOutcome::kDied;
-    nothing_ = on_one_line({answer.data() + 1, static_cast<std::size_t>(got) - 1});
+    // A user's process wrote it, and it may come into root's log.
+    nothing_.assign(answer.data() + 1, static_cast<std::size_t>(got) - 1);
+    std::replace_if(
+        nothing_.begin(), nothing_.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
     const char byte = answer[0];
     if (byte == 'D') return RelayOutcome::kDelivered;
     return byte == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
