@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -19,7 +20,6 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/quoted.h"
 #include "protocol/task_ends.h"
 
 namespace lbf::plugin {
@@ -230,7 +230,10 @@ RelayOutcome RelayProcess::wait(Seconds timeout_s) {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     socket_.reset();
     if (got <= 0) return RelayOutcome::kDied;
-    why_ = on_one_line({answer.data() + 1, static_cast<std::size_t>(got) - 1});
+    // A user's process wrote it, and it may come into root's log.
+    why_.assign(answer.data() + 1, static_cast<std::size_t>(got) - 1);
+    std::replace_if(
+        why_.begin(), why_.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
     if (answer[0] == 'D') return RelayOutcome::kDelivered;
     return answer[0] == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
   }
