@@ -127,9 +127,8 @@ class ClusterReader {
     const Json& nodes = fields.objects("node");
     const Json& partitions = fields.objects("partition");
     const std::string topology = fields.text("topology");
-    fields.text("name");
-    fields.text("source");
     cluster_.cluster_name = fields.text("name");
+    const bool from_slurm = fields.text("source") == "slurm";
     if (Result<void> done = fields.done(); !done) return done.error();
     if (version != 1) return invalid_input(file_ + ": the first key is to be lbf_cluster = 1");
     for (const Json& group : nodes) {
@@ -141,7 +140,9 @@ class ClusterReader {
     }
     if (cluster_.partitions.empty()) add_whole_cluster();
     if (!topology.empty()) {
-      if (Result<void> done = add_topology(topology); !done) return done.error();
+      const Result<void> done = add_topology(topology);
+      if (!done && !from_slurm) return done.error();
+      if (!done) cluster_.notes.push_back(done.error().message + ": all nodes are taken to be equally far apart");
     }
     return std::move(cluster_);
   }
@@ -214,14 +215,17 @@ class ClusterReader {
   Result<void> add_topology(const std::string& text) {
     Result<engine::Topology> topology = engine::Topology::parse(text, file_ + ": topology");
     if (!topology) return topology.error();
+    std::vector<std::uint32_t> numbers;
     for (const ClusterNode& node : cluster_.nodes) {
       const std::optional<std::uint32_t> number = topology->find(node.name);
       if (!number) {
         return invalid_input(file_ + ": the topology does not have node '" + node.name +
                              "': put it on a switch, or leave the topology out");
       }
-      cluster_.topology_node_of_node.push_back(*number);
+      numbers.push_back(*number);
     }
+    cluster_.notes = topology->warnings();
+    cluster_.topology_node_of_node = std::move(numbers);
     cluster_.topology = std::make_shared<const engine::Topology>(std::move(*topology));
     return {};
   }

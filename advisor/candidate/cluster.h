@@ -55,6 +55,7 @@ struct Cluster {
   std::shared_ptr<const engine::Topology> topology;  // nullptr: all nodes are equally far apart
   // With `topology`: the number of each node in it. Every node is in it.
   std::vector<std::uint32_t> topology_node_of_node;
+  std::vector<std::string> notes;  // what is assumed of the topology, or why a cluster that Slurm described has none
 
   // nullptr: there is none of that name.
   const Partition* find_partition(std::string_view name) const;

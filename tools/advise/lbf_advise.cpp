@@ -325,6 +325,7 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
   }
   const Result<advisor::Cluster> cluster = read_cluster(line);
   if (!cluster) return cluster.error();
+  for (const std::string& note : cluster->notes) kMessages.note(note);
   if (const Result<void> found = find_networks(line, *cluster, options); !found) return found.error();
   print.objective = objective.text();
   print.cluster = cluster->source;

@@ -37,26 +37,18 @@ inline std::string switch_line(std::string_view name, std::string_view nodes, st
          "\n";
 }
 
-// The same of what Slurm prints: lines "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-4]". Others are left out.
+// The switches' lines of what Slurm prints, "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-4]". Empty: no switch has
+// nodes.
 inline std::string switch_lines_of_print(const std::string& printed) {
   std::string conf;
+  bool any_nodes = false;
   std::istringstream lines(printed);
   for (std::string line; std::getline(lines, line);) {
-    std::string name, nodes, switches;
-    std::istringstream words(line);
-    for (std::string word; words >> word;) {
-      const std::size_t equals = word.find('=');
-      if (equals == std::string::npos) continue;
-      const std::string_view key = std::string_view(word).substr(0, equals);
-      std::string* const value = key == "SwitchName" ? &name
-                                 : key == "Nodes"    ? &nodes
-                                 : key == "Switches" ? &switches
-                                                     : nullptr;
-      if (value != nullptr) *value = word.substr(equals + 1);
-    }
-    conf += switch_line(name, nodes, switches);
+    if (!line.starts_with("SwitchName=")) continue;
+    any_nodes |= line.find(" Nodes=") != std::string::npos;
+    conf += line + "\n";
   }
-  return conf;
+  return any_nodes ? conf : "";
 }
 
 // As topology.conf. The switches are in the message, or in later releases behind a pointer of a plugin's own,

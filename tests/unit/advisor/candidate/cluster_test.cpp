@@ -118,6 +118,12 @@ TEST(ClusterFile, WhatIsWrongIsNamed) {
               HasSubstr("two of the name"));
   EXPECT_THAT(refused("lbf_cluster = 1\ntopology = \"SwitchName=s Nodes=n2\"\n" + node),
               HasSubstr("does not have node 'n1'"));
+  // Slurm goes on with such a topology, so nobody can be told to mend it here.
+  const Result<Cluster> by_slurm =
+      parse_cluster("lbf_cluster = 1\nsource = \"slurm\"\ntopology = \"SwitchName=s Nodes=n2\"\n" + node, "c.toml");
+  ASSERT_TRUE(by_slurm.ok());
+  EXPECT_EQ(by_slurm->topology, nullptr);
+  EXPECT_THAT(by_slurm->notes, testing::ElementsAre(HasSubstr("does not have node 'n1'")));
   EXPECT_THAT(refused("lbf_cluster = [\n"), HasSubstr("c.toml:"));
   EXPECT_THAT(refused("{", "c.json"), HasSubstr("no JSON"));
   EXPECT_THAT(refused("[1]", "c.json"), HasSubstr("no table"));
