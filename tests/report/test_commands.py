@@ -264,6 +264,16 @@ class Refusals(unittest.TestCase):
         for name in ("lbf-report", "lbf-watch"):
             self.assertIn("job 99: lbfd knows no such step", self.failed(always(), "-j", "99", name=name))
 
+    def test_a_step_that_lbfd_refused(self):
+        """No row of it is anywhere: the report has lbfd's own words."""
+        def answers(path, _):
+            refusal = {"cluster": "c", "job": 99, "step": 1, "restart": 0, "submit": 0, "why": "user bob has 9 steps under way"}
+            return 200, {"refused": [refusal]} if path == "/v1/refused" else {"steps": []}
+        for name in ("lbf-report", "lbf-watch"):
+            self.assertIn("99.1: lbfd took nothing of this step: user bob has 9 steps under way",
+                          self.failed(answers, "-j", "99", name=name))
+        self.assertIn("99.2: lbfd knows no such step", self.failed(answers, "-j", "99.2"))
+
     def test_the_job_of_another_user(self):
         def not_an_operator(path, query):
             if "all" in query:

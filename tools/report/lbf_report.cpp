@@ -79,7 +79,7 @@ int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
     const bool ready =
         !steps->empty() && std::none_of(steps->begin(), steps->end(), [](const Step& s) { return s.running(); });
     if (ready || std::chrono::steady_clock::now() >= give_up) {
-      if (steps->empty()) return kReportMessages.fail(nothing_known(selection));
+      if (steps->empty()) return kReportMessages.fail(nothing_known(client, selection));
       std::string out;
       find_usable_nodes(*steps, kBriefSlurmPatienceS);
       for (const Step& step : *steps) out += brief_line(step) + '\n';
@@ -148,7 +148,7 @@ int print_document(HttpClient& client, Selection& selection, const ReportOptions
   if (!joined) return kReportMessages.fail(joined.error());
   const auto steps = report::parse_steps(*joined);
   if (!steps) return kReportMessages.fail(steps.error());
-  if (steps->empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
+  if (steps->empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(client, selection));
   const auto text = options.json ? report::print_json(*joined, layout_of_json()) : report::print_yaml(*joined);
   return text ? write_report(*text) : kReportMessages.fail(text.error());
 }
@@ -167,8 +167,9 @@ std::string render(const std::vector<Step>& steps, const ReportOptions& options,
 }
 
 // Where there is nothing to show: words for people; scripts get the empty table that they can read.
-int report_nothing(const Selection& selection, const ReportOptions& options, const std::string& empty_table) {
-  if (!selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
+int report_nothing(HttpClient& client, const Selection& selection, const ReportOptions& options,
+                   const std::string& empty_table) {
+  if (!selection.jobs.empty()) return kReportMessages.fail(nothing_known(client, selection));
   if (options.any_parsable()) {
     if (const int status = write_report(empty_table); status != 0) return status;
   }
@@ -188,7 +189,7 @@ int print_table(HttpClient& client, ReportRequest& request, const ReportOptions&
   if (auto asked = ask_rows(client, request.selection, [&lines](const Step& step) { lines.add(step); }); !asked)
     return kReportMessages.fail(asked.error());
   const std::size_t steps = lines.steps();
-  if (steps == 0) return report_nothing(request.selection, options, lines.take_text());
+  if (steps == 0) return report_nothing(client, request.selection, options, lines.take_text());
   warn_if_cut(steps);
   return write_report(lines.take_text());
 }
@@ -241,12 +242,12 @@ int print_steps(HttpClient& client, ReportRequest& request, const ReportOptions&
   Result<Answer> answer = fetch_steps(client, selection);
   if (!answer) return kReportMessages.fail(answer.error());
   std::vector<Step>& steps = answer->steps;
-  if (steps.empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
+  if (steps.empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(client, selection));
   if (kind == ReportKind::kHtml) find_usable_nodes(steps, kSlurmPatienceS);
   if (kind == ReportKind::kHtml) return write_html(client, steps, answer->joined, options);
   if (kind == ReportKind::kPlot) return write_report(plots(steps, options));
   if (kind == ReportKind::kOverhead && options.json) return print_overhead(steps, options);
-  if (steps.empty()) return report_nothing(selection, options, render(steps, options, request.columns));
+  if (steps.empty()) return report_nothing(client, selection, options, render(steps, options, request.columns));
   warn_if_cut(steps.size());
   if (kind == ReportKind::kOverhead) return print_overhead(steps, options);
   if (kind == ReportKind::kProcedures) return print_procedures(steps, options);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "report/render.h"
 #include "report/step_rows.h"
+#include "report/text.h"
 
 namespace lbf::tools {
 
@@ -78,7 +80,32 @@ Result<void> ask_rows(HttpClient& client, Selection& selection, const std::funct
       });
 }
 
-Error nothing_known(const Selection& selection) {
+namespace {
+
+// "12.0: WHY"; empty: lbfd has refused no such step, or does not know the question.
+std::string why_refused(HttpClient& client, const JobSelector& selected) {
+  const auto response = client.request("GET", "/v1/refused?job=" + std::to_string(selected.job));
+  if (!response || response->status != 200) return {};
+  const auto answer = nlohmann::json::parse(response->body, nullptr, false);
+  const auto refused = answer.is_object() ? answer.find("refused") : answer.end();
+  if (refused == answer.end() || !refused->is_array()) return {};
+  for (const auto& one : *refused) {
+    if (!one.is_object() || !one.contains("step") || !one["step"].is_number_unsigned()) continue;
+    const auto step = one["step"].get<std::uint64_t>();
+    const auto why = one.find("why");
+    if ((selected.step && step != *selected.step) || why == one.end() || !why->is_string()) continue;
+    return fmt::format("{}.{}: lbfd took nothing of this step: {}", selected.job, step_name(step),
+                       printable(why->get<std::string>()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Error nothing_known(HttpClient& client, const Selection& selection) {
+  for (const JobSelector& selected : selection.jobs) {
+    if (std::string why = why_refused(client, selected); !why.empty()) return {ErrorCode::kNotFound, std::move(why)};
+  }
   const std::string filters = describe_filters(selection);
   return {ErrorCode::kNotFound,
           describe(selection.jobs) + ": lbfd knows no such step that you may see" +

@@ -29,8 +29,8 @@ Result<void> ask_rows(HttpClient& client, report::Selection& selection,
 // What lbfd refuses, in the words of the command's options.
 Error refused(const report::Selection& selection, const Error& error);
 
-// No step answers the selection's jobs.
-Error nothing_known(const report::Selection& selection);
+// No step answers the selection's jobs; or lbfd took nothing of it, and why.
+Error nothing_known(HttpClient& client, const report::Selection& selection);
 
 // "/v1/steps/CLUSTER/JOB/STEP/RESTART"
 std::string address_of(const report::Step& step);

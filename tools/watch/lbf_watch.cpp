@@ -150,7 +150,7 @@ int watch(const Options& options) {
     Step* const step = pick(*steps);
     if (step == nullptr) {
       screen.reset();
-      return fail(nothing_known(selection));
+      return fail(nothing_known(*client, selection));
     }
     if (options.once || !step->running()) find_usable_nodes({step, 1}, kRequestTimeoutS);
     const WatchSample now = sample_of(*step, std::chrono::steady_clock::now());

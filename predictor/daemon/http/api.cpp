@@ -46,6 +46,8 @@ constexpr std::size_t kMaxQueryNodes = 4096;
 // Of a target, before it is known who sends it.
 constexpr std::size_t kMostPathParts = 16;
 constexpr std::size_t kMostParameters = 64;
+// Of what is kept of a refusal, or of a relay's loss.
+constexpr std::size_t kMostWhyBytes = 400;
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -207,7 +209,6 @@ std::string_view whole_characters(std::string_view text, std::size_t bytes) {
 
 Result<protocol::StreamEnd> stream_end_of(std::string_view body) {
   constexpr std::size_t kMostReasonBytes = 200;
-  constexpr std::size_t kMostWhyBytes = 400;
   auto end = protocol::decode_stream_end(body);
   if (!end) return end;
   end->reason.resize(whole_characters(end->reason, kMostReasonBytes).size());
@@ -328,6 +329,7 @@ ApiResponse Api::route(const Caller& caller, const RequestHead& head, std::strin
         "no " + head.method.substr(0, 16) + " " + head.target.substr(0, 200) + " here: see docs/formats/http-v1.md"});
   };
   if (path[0] == "accuracy" && path.size() == 1 && head.method == "GET") return accuracy(caller, target);
+  if (path[0] == "refused" && path.size() == 1 && head.method == "GET") return refused(caller, target);
   if (path[0] == "networks" && path.size() == 1 && head.method == "GET")
     return json_response({{"networks", steps_.network_names()}});
   if (path[0] != "steps") return nothing_here();
@@ -387,7 +389,11 @@ ApiResponse Api::stream_request(const Caller& caller, const RequestHead& head, s
 
   if (head.method == "PUT" && path.size() == 2) {
     const auto next = steps_.register_stream(caller, key, stream, body);
-    if (!next) return error_response(next.error());
+    if (!next) {
+      refused_steps_.add(caller.uid, key, std::string(whole_characters(next.error().message, kMostWhyBytes)));
+      return error_response(next.error());
+    }
+    refused_steps_.forget(caller.uid, key);
     return json_response(answer_of({next->next_sequence, next->expected_calls_per_s, next->expected_call_s,
                                     next->expected_relay_share, std::nullopt},
                                    steps_.procedure_list(key)));
@@ -449,6 +455,24 @@ ApiResponse Api::accuracy(const Caller& caller, const RequestTarget& target) {
   }
   const auto found = steps_.accuracy(query);
   return found ? json_response(accuracy_json(*found)) : error_response(found.error());
+}
+
+ApiResponse Api::refused(const Caller& caller, const RequestTarget& target) const {
+  const auto given = target.query.find("job");
+  if (given == target.query.end()) return error_response(invalid_input("refused: job= is needed"));
+  const auto job = parse_decimal(given->second, std::numeric_limits<std::uint32_t>::max(), "job");
+  if (!job) return error_response(job.error());
+  json all = json::array();
+  const auto whose = caller.is_operator ? std::nullopt : std::optional(caller.uid);
+  for (const RefusedSteps::Refusal& one : refused_steps_.of(whose, static_cast<std::uint32_t>(*job))) {
+    all.push_back({{"cluster", one.key.cluster},
+                   {"job", one.key.job},
+                   {"step", one.key.step},
+                   {"restart", one.key.restart},
+                   {"submit", one.key.submit_s},
+                   {"why", one.why}});
+  }
+  return json_response({{"refused", all}});
 }
 
 ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {

@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/result.h"
+#include "predictor/daemon/http/refused_steps.h"
 #include "predictor/daemon/steps/steps.h"
 
 namespace lbf::daemon {
@@ -86,12 +87,14 @@ class Api : public RequestHandler {
                              std::span<const std::string_view> path);
   ApiResponse accuracy(const Caller& caller, const RequestTarget& target);
   ApiResponse picture(const Caller& caller, const StepKey& key, const RequestTarget& target);
+  ApiResponse refused(const Caller& caller, const RequestTarget& target) const;
   ApiResponse list_steps(const Caller& caller, const RequestTarget& target);
 
   Steps& steps_;
   const std::set<uid_t> operators_;
   const std::string version_;
   const std::string token_;
+  RefusedSteps refused_steps_;
 };
 
 }  // namespace lbf::daemon

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "event/wire.h"
+#include "predictor/daemon/http/refused_steps.h"
 #include "predictor/engine/metric/predictor.h"
 #include "tests/unit/daemon/daemon_fixture.h"
 #include "tests/unit/intake/batches.h"
@@ -231,6 +232,36 @@ TEST_F(HttpFlow, LostBatchesMakeThePredictionPartial) {
   put(program, 8, 0);
   json_request("POST", stream(8, 0) + "/end", R"({"last_sequence":0,"lost_batches":1,"reason":"relay_killed"})");
   EXPECT_THAT(wait_until_final(8)["why_partial"].get<std::string>(), HasSubstr("the relay of node n0 was killed"));
+}
+
+// Of such a step no row says why there is none.
+TEST_F(HttpFlow, ARefusedStepIsNamedToItsUser) {
+  start();
+  RingProgram program;
+  const json description = program.description(0, 8);
+  const auto refused = [&] { return json_request("GET", "/v1/refused?job=7")["refused"]; };
+  EXPECT_EQ(refused(), json::array());
+  EXPECT_EQ(request("PUT", stream(7, 0), description.dump()).status, 400);
+  ASSERT_EQ(refused().size(), 1U);
+  EXPECT_EQ(refused()[0]["job"], 7);
+  EXPECT_EQ(refused()[0]["step"], 0);
+  EXPECT_THAT(refused()[0]["why"].get<std::string>(), HasSubstr("is about another step"));
+  put(program, 7, 0);
+  EXPECT_EQ(refused(), json::array()) << "a later try was taken";
+}
+
+TEST(RefusedSteps, KeepsAFewOfEachUser) {
+  daemon::RefusedSteps refused;
+  const auto key = [](std::uint32_t step) { return daemon::StepKey{"c", 7, step, 0, 0}; };
+  for (std::uint32_t step = 0; step < 100; ++step) refused.add(1, key(step), "full");
+  refused.add(2, key(0), "full");
+  EXPECT_EQ(refused.of(1, 7).size(), daemon::RefusedSteps::kMostOfUser);
+  EXPECT_EQ(refused.of(1, 7).back().key.step, 99U);
+  ASSERT_EQ(refused.of(2, 7).size(), 1U);
+  EXPECT_EQ(refused.of(std::nullopt, 7).size(), daemon::RefusedSteps::kMostOfUser + 1);
+  EXPECT_TRUE(refused.of(1, 8).empty());
+  for (uid_t user = 10; user < 3000; ++user) refused.add(user, key(0), "full");
+  EXPECT_EQ(refused.of(std::nullopt, 7).size(), daemon::RefusedSteps::kMost);
 }
 
 // Cut in the middle of a character the reason could not be stored: the answer was 500.
