@@ -28,9 +28,13 @@ struct PluginState {
   bool is_quiet = false;            // srun -Q: errors only
   std::optional<JobSubmit> submit;  // of the step's job; the components of a heterogeneous job share it
 
+  // salloc
+  std::string outer_job;  // in which it was started
+
   // slurmstepd
   std::optional<RelayProcess> relay;
   std::string node;
+  std::string batch_job;  // of a batch script, as lbf-report -j takes it; empty: the step is none
   std::uint32_t tasks_left = 0;
 };
 
@@ -56,6 +60,7 @@ void exit();
 
 namespace allocator {
 void init_post_opt();
+void exit();
 }  // namespace allocator
 
 namespace stepd {

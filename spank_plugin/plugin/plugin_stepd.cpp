@@ -204,6 +204,13 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   return {};
 }
 
+std::string job_for_report(const SpankHandle& spank) {
+  const auto array = spank.item<std::uint32_t>(S_JOB_ARRAY_ID);
+  const auto task = spank.item<std::uint32_t>(S_JOB_ARRAY_TASK_ID);
+  if (array && task && *array != 0 && *task != NO_VAL) return std::to_string(*array) + "_" + std::to_string(*task);
+  return std::to_string(spank.item<std::uint32_t>(S_JOB_ID).value_or(0));
+}
+
 // The tasks are gone: lets the relay deliver, and tells the user what became of it.
 void finish() {
   PluginState& plugin = state();
@@ -214,6 +221,9 @@ void finish() {
   const std::string& node = plugin.node;
   switch (relay.wait(plugin.admin->relay_wait_s)) {
     case RelayOutcome::kDelivered:
+      break;
+    case RelayOutcome::kDeliveredRuns:
+      if (!plugin.batch_job.empty()) say("programs of mpirun: lbf-report -j " + plugin.batch_job);
       break;
     case RelayOutcome::kSpooled:
       say(node + ": lbfd at " + plugin.admin->lbfd + " was not reached or has no room; the events wait in " +
@@ -283,6 +293,7 @@ void user_init(SpankHandle spank) {
   if (first_node && !launcher) warn_of_static(command);
   auto started = start(spank, admin, step, launcher ? StepKind::kLauncher : StepKind::kProgram);
   if (!started) say(started.error().message + kNoPrediction);
+  state().batch_job = *step_id == SLURM_BATCH_SCRIPT ? job_for_report(spank) : std::string();
 }
 
 void task_exit() {

@@ -224,6 +224,7 @@ RelayOutcome RelayProcess::wait(Seconds timeout_s) noexcept {
     socket_.reset();
     if (got <= 0) return RelayOutcome::kDied;
     if (byte == 'D') return RelayOutcome::kDelivered;
+    if (byte == 'R') return RelayOutcome::kDeliveredRuns;
     return byte == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
   }
   return RelayOutcome::kDied;

@@ -102,7 +102,8 @@ int run(int argc, char** argv) {
   app.add_option("--network-limit-kBps", network_limit_kBps, "kilobytes per second to lbfd at most; 0: no limit")
       ->check(CLI::Range(0.0, 1e9));
   app.add_option("--end-fd", options.end_fd, "the step has ended when it reads end of file or a byte");
-  app.add_option("--status-fd", status_fd, "gets one byte at the end: D delivered, S spooled, L lost");
+  app.add_option("--status-fd", status_fd,
+                 "gets one byte at the end: D delivered, R the same with programs of mpirun, S spooled, L lost");
   app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
       ->check(CLI::Range(0.0, 3600.0));
   auto* flush = app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
@@ -161,6 +162,7 @@ int run(int argc, char** argv) {
   for (const int signal : {SIGPIPE, SIGHUP, SIGINT, SIGXFSZ}) sigaction(signal, &action, nullptr);
 
   Outcome outcome = Outcome::kLost;
+  std::size_t runs = 0;
   auto step = read_file(step_file);
   auto request = lbf::relay::make_request_function(options.server);
   if (!step) {
@@ -174,11 +176,12 @@ int run(int argc, char** argv) {
       complain(result.error().message);
     } else {
       outcome = result->outcome;
+      runs = result->runs;
       if (outcome != Outcome::kDelivered) complain(result->trouble);
     }
   }
   lbf::relay::remove_ring_dir(options.ring_dir);
-  tell_status(status_fd, status_byte(outcome));
+  tell_status(status_fd, outcome == Outcome::kDelivered && runs > 0 ? 'R' : status_byte(outcome));
   return outcome == Outcome::kLost ? 1 : 0;
 }
 

@@ -350,13 +350,14 @@ RelayResult Relay::finish() {
   for (Run& run : runs_) {
     if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_, until_ns);
   }
-  RelayResult result{Outcome::kDelivered, {}};
+  RelayResult result{Outcome::kDelivered, {}, 0};
   const auto add = [&result](RelayResult one) {
     if (one.outcome <= result.outcome) return;  // worse is higher
     result = std::move(one);
   };
   if (own_) add(own_->finish(reason, until_ns));
   for (Run& run : runs_) add(run.ending.valid() ? run.ending.get() : run.stream->finish(reason, until_ns));
+  result.runs = runs_.size();
   return result;
 }
 
