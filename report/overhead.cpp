@@ -100,6 +100,7 @@ struct ColumnOf {
   std::size_t width;
   bool left;
   std::string (*value)(const Row&);
+  bool is_id = false;  // as wide as its longest cell
 };
 
 std::string milliseconds(const std::optional<Seconds>& value) {
@@ -143,7 +144,7 @@ std::string count(const std::optional<std::uint64_t>& value) {
 }
 
 constexpr std::array<ColumnOf<PartRow>, 12> kPartColumns{
-    {{"Where", 20, true, [](const PartRow& r) { return r.where; }},
+    {{"Where", 20, true, [](const PartRow& r) { return r.where; }, true},
      {"CPU", 10, false, [](const PartRow& r) { return r.program_cpu_s ? format_duration(*r.program_cpu_s) : "-"; }},
      {"Limit", 6, false,
       [](const PartRow& r) { return r.limit_percent ? fmt::format("{:g}%", *r.limit_percent) : "-"; }},
@@ -205,12 +206,17 @@ template <typename Row, std::size_t kCount>
 std::string render_rows(const std::vector<Row>& rows, const std::array<ColumnOf<Row>, kCount>& columns,
                         const TableStyle& style) {
   std::string out;
+  std::array<std::size_t, kCount> widths{};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    widths[i] = columns[i].width;
+    if (!columns[i].is_id) continue;
+    for (const Row& row : rows) widths[i] = std::max(widths[i], display_width(columns[i].value(row)));
+  }
   const auto line = [&](const auto& cell_of) {
     std::string text;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const std::string cell = cell_of(columns[i]);
       if (i > 0) text += style.parsable ? style.delimiter : " ";
-      text += shown_cell(cell, columns[i].width, columns[i].left, style);
+      text += shown_cell(cell_of(i), widths[i], columns[i].left, style);
     }
     if (style.parsable) {
       if (style.trailing) text += style.delimiter;
@@ -221,11 +227,11 @@ std::string render_rows(const std::vector<Row>& rows, const std::array<ColumnOf<
   };
   if (rows.empty()) return out;
   if (style.header) {
-    line([](const ColumnOf<Row>& column) { return std::string(column.name); });
-    if (!style.parsable) line([](const ColumnOf<Row>& column) { return std::string(column.width, '-'); });
+    line([&](std::size_t i) { return std::string(columns[i].name); });
+    if (!style.parsable) line([&](std::size_t i) { return std::string(widths[i], '-'); });
   }
   for (const Row& row : rows) {
-    line([&](const ColumnOf<Row>& column) { return column.value(row); });
+    line([&](std::size_t i) { return columns[i].value(row); });
   }
   return out;
 }

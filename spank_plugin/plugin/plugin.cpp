@@ -39,6 +39,7 @@ void dispatch_init_post_opt() {
 void dispatch_exit() {
   const spank_context_t context = spank_context();
   if (context == S_CTX_LOCAL) lbf::plugin::srun::exit();
+  if (context == S_CTX_ALLOCATOR) lbf::plugin::allocator::exit();
   if (context == S_CTX_REMOTE) lbf::plugin::stepd::exit();
 }
 

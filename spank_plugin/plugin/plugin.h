@@ -35,10 +35,12 @@ struct PluginState {
 
   // sbatch, salloc
   bool outer_left = false;  // once: a heterogeneous job's components come one after the other
+  std::string outer_job;    // in which salloc was started
 
   // slurmstepd
   std::optional<RelayProcess> relay;
   std::string node;
+  std::string batch_job;  // of a batch script, as lbf-report -j takes it; empty: the step is none
   std::uint32_t tasks_left = 0;
   bool script = false;  // a batch script or salloc's shell: no stream of its own could say that nothing was taken
   bool is_first_node = false;
@@ -67,6 +69,7 @@ void exit();
 
 namespace allocator {
 void init_post_opt();
+void exit();
 }  // namespace allocator
 
 namespace stepd {

@@ -206,6 +206,13 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   return {};
 }
 
+std::string job_for_report(const SpankHandle& spank) {
+  const auto array = spank.item<std::uint32_t>(S_JOB_ARRAY_ID);
+  const auto task = spank.item<std::uint32_t>(S_JOB_ARRAY_TASK_ID);
+  if (array && task && *array != 0 && *task != NO_VAL) return std::to_string(*array) + "_" + std::to_string(*task);
+  return std::to_string(spank.item<std::uint32_t>(S_JOB_ID).value_or(0));
+}
+
 // One node asks for all. Slurm ends the tasks of all nodes, and a rank that ends by itself is no reason to ask.
 void find_killer(PluginState& plugin) {
   const auto& ends = plugin.task_ends.status_of_pid;
@@ -228,6 +235,9 @@ void finish() {
   switch (outcome) {
     case RelayOutcome::kDelivered:
       if (plugin.script && !relay.why().empty()) say("nothing of this job is predicted: " + relay.why());
+      break;
+    case RelayOutcome::kDeliveredRuns:
+      if (!plugin.batch_job.empty()) say("programs of mpirun: lbf-report -j " + plugin.batch_job);
       break;
     case RelayOutcome::kSpooled:
       say(node + why + "; the events wait in " + plugin.admin->spool_dir + " and are delivered later");
@@ -297,6 +307,7 @@ void user_init(SpankHandle spank) {
   if (first_node && !launcher) warn_of_static(command);
   auto started = start(spank, admin, step, launcher ? StepKind::kLauncher : StepKind::kProgram);
   if (!started) say(started.error().message + kNoPrediction);
+  state().batch_job = *step_id == SLURM_BATCH_SCRIPT ? job_for_report(spank) : std::string();
 }
 
 void task_exit(SpankHandle spank) {

@@ -235,6 +235,7 @@ RelayOutcome RelayProcess::wait(Seconds timeout_s) {
     std::replace_if(
         why_.begin(), why_.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
     if (answer[0] == 'D') return RelayOutcome::kDelivered;
+    if (answer[0] == 'R') return RelayOutcome::kDeliveredRuns;
     return answer[0] == 'S' ? RelayOutcome::kSpooled : RelayOutcome::kLost;
   }
   return RelayOutcome::kDied;

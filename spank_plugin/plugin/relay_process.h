@@ -29,6 +29,7 @@ struct UserIdentity {
 
 enum class RelayOutcome {
   kDelivered,
+  kDeliveredRuns,  // the same, with programs that mpirun started
   kSpooled,
   kLost,
   kDied,       // without a word

@@ -105,8 +105,10 @@ int run(int argc, char** argv) {
   app.add_option("--network-limit-kBps", network_limit_kBps, "kilobytes per second to lbfd at most; 0: no limit")
       ->check(CLI::Range(0.0, 1e9));
   app.add_option("--end-fd", options.end_fd, "the step has ended when it reads end of file or a byte");
-  app.add_option("--status-fd", status_fd,
-                 "gets at the end D (delivered), S (spooled) or L (lost), and behind it why, or why nothing was taken");
+  app.add_option(
+      "--status-fd", status_fd,
+      "gets at the end D (delivered), R (the same with programs of mpirun), S (spooled) or L (lost), and behind "
+      "it why, or why nothing was taken");
   app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
       ->check(CLI::Range(0.0, 3600.0));
   auto* flush = app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
@@ -166,6 +168,7 @@ int run(int argc, char** argv) {
 
   Outcome outcome = Outcome::kLost;
   std::string why;
+  std::size_t runs = 0;
   auto step = read_file(step_file);
   auto request = lbf::relay::make_request_function(options.server);
   if (!step) {
@@ -180,11 +183,12 @@ int run(int argc, char** argv) {
     } else {
       outcome = result->outcome;
       why = outcome == Outcome::kDelivered ? result->nothing : result->trouble;
+      runs = result->runs;
     }
   }
   if (outcome != Outcome::kDelivered && !why.empty()) complain(why);
   lbf::relay::remove_ring_dir(options.ring_dir);
-  tell_status(status_fd, status_byte(outcome), why);
+  tell_status(status_fd, outcome == Outcome::kDelivered && runs > 0 ? 'R' : status_byte(outcome), why);
   return outcome == Outcome::kLost ? 1 : 0;
 }
 

@@ -372,7 +372,7 @@ RelayResult Relay::finish() {
   for (Run& run : runs_) {
     if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_, until_ns, end_signal_.task_ends());
   }
-  RelayResult result{Outcome::kDelivered, {}, {}};
+  RelayResult result{Outcome::kDelivered, {}, {}, 0};
   const auto add = [&result](RelayResult one) {
     if (one.outcome <= result.outcome) return;  // worse is higher
     result = std::move(one);
@@ -380,6 +380,7 @@ RelayResult Relay::finish() {
   if (own_) add(own_->finish(reason, until_ns));
   for (Run& run : runs_) add(run.ending.valid() ? run.ending.get() : run.stream->finish(reason, until_ns));
   result.nothing = nothing;
+  result.runs = runs_.size();
   return result;
 }
 

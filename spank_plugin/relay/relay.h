@@ -45,8 +45,9 @@ Result<StepIdentity> read_step_identity(const std::string& description);
 
 struct RelayResult {
   Outcome outcome = Outcome::kLost;
-  std::string trouble;  // why not everything was delivered at once, for people
-  std::string nothing;  // where no process was taken: why not, as far as something was found, for people
+  std::string trouble;   // why not everything was delivered at once, for people
+  std::string nothing;   // where no process was taken: why not, as far as something was found, for people
+  std::size_t runs = 0;  // of programs that mpirun started
 };
 
 // Runs until the step ended or STOP becomes true (then: at once, with a short try). REQUEST as in Delivery; each run

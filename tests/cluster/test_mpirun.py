@@ -90,7 +90,7 @@ class Mpirun(Launched):
         step, = self.runs(job, 1)
         self.assert_whole(step, 50, 4, 2, [0, 0, 1, 1])
         self.assertEqual([step["step"]], list(self.steps(job)), "the daemon's step is no step of its own")
-        self.assertNotIn("lbf:", printed)
+        self.assertEqual([f"programs of mpirun: lbf-report -j {job}"], re.findall("lbf: (.*)", printed))
         named = f"{job}.mpirun-{step['step'] - FIRST_RUN:07x}"
         listed = self.report("-n", "-P", "-o", "JobID", "-j", named)
         self.assertEqual([named], listed.out.split(), listed)
@@ -136,6 +136,8 @@ class Mpirun(Launched):
         self.assertEqual(0, done.status, done)
         self.assertEqual(4 * 6, len(re.findall(r"^count ", done.out, re.M)), done)
         self.assert_whole(self.runs(self.job_of(name), 1)[0], 30, 4, 2, [0, 0, 1, 1])
+        line, = done.lbf_lines()
+        self.assertRegex(line, rf"lbf-report -j {self.job_of(name)}\.mpirun-[0-9a-f]{{7}}$")
 
     def test_a_rank_is_killed(self):
         job, _ = self.batch(f"{MPIRUN} {self.program('steps')} 50 0 kill; exit 0\n", "--lbf-predict", *LAYOUT)
@@ -180,7 +182,7 @@ class Hydra(Launched):
         step, = self.runs(job, 1)
         self.assert_whole(step, 50, 2, 2, [0, 1], "steps_mpich")
         self.assertEqual([step["step"]], list(self.steps(job)), "the proxies' step is no step of its own")
-        self.assertNotIn("lbf:", printed)
+        self.assertEqual([f"programs of mpirun: lbf-report -j {job}"], re.findall("lbf: (.*)", printed))
         self.assert_no_relays_or_rings_left()
 
     def test_behind_a_script_and_one_after_the_other(self):

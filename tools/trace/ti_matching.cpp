@@ -87,6 +87,7 @@ class Run {
   struct Message {
     Match match;
     Seconds sent_s = 0;
+    std::uint64_t number = 0;  // in the order of arrival
   };
   struct Receive {
     Match wants;                      // kAnyRank, kAnyTag: wildcards
@@ -101,8 +102,9 @@ class Run {
     Waits waits = Waits::kNot;
     std::list<Receive> receives;  // those that nothing has waited for
     std::size_t unmatched = 0;
-    Posted awaited;  // kForOne
-    std::list<Message> unexpected;
+    Posted awaited;                                                           // kForOne
+    std::map<std::pair<Rank, std::int32_t>, std::deque<Message>> unexpected;  // by source and tag
+    std::uint64_t next_number = 0;
     std::map<Key, std::deque<std::optional<Posted>>> requests;  // nothing: a send's
   };
 
@@ -208,13 +210,13 @@ class Run {
   }
 
   void deliver(Rank rank, Rank to, std::int32_t tag) {
-    const Message message{{rank, tag}, of(rank).clock_s};
+    const Message message{{rank, tag}, of(rank).clock_s, 0};
     RankState& other = of(to);
     const auto found = std::find_if(other.receives.begin(), other.receives.end(), [&](const Receive& receive) {
       return !receive.sent_s && fits(receive.wants, message.match);
     });
     if (found == other.receives.end()) {
-      other.unexpected.push_back(message);
+      other.unexpected[{rank, tag}].push_back({message.match, message.sent_s, other.next_number++});
       return;
     }
     take(to, *found, message);
@@ -229,12 +231,25 @@ class Run {
       matches_[static_cast<std::size_t>(rank)].emplace_back();
       posted->wildcard = matches_[static_cast<std::size_t>(rank)].size();
     }
-    const auto found = std::find_if(mine.unexpected.begin(), mine.unexpected.end(),
-                                    [&](const Message& message) { return fits(wants, message.match); });
-    if (found == mine.unexpected.end()) return posted;
-    take(rank, *posted, *found);
-    mine.unexpected.erase(found);
+    if (const auto message = take_unexpected(mine, wants)) take(rank, *posted, *message);
     return posted;
+  }
+
+  // The first one that fits.
+  static std::optional<Message> take_unexpected(RankState& mine, const Match& wants) {
+    auto first = mine.unexpected.find({wants.source, wants.tag});
+    if (wants.source == kAnyRank || wants.tag == kAnyTag) {
+      for (auto channel = mine.unexpected.begin(); channel != mine.unexpected.end(); ++channel) {
+        if (!fits(wants, channel->second.front().match)) continue;
+        if (first == mine.unexpected.end() || channel->second.front().number < first->second.front().number)
+          first = channel;
+      }
+    }
+    if (first == mine.unexpected.end()) return std::nullopt;
+    const Message message = first->second.front();
+    first->second.pop_front();
+    if (first->second.empty()) mine.unexpected.erase(first);
+    return message;
   }
 
   void take(Rank rank, Receive& receive, const Message& message) {

@@ -216,6 +216,38 @@ TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndIsReadyForMpirun) {
   EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
 }
 
+TEST_F(PluginTest, ABatchScriptEndsWithALineWhereMpirunStartedPrograms) {
+  host().items[S_JOB_STEPID] = SLURM_BATCH_SCRIPT;
+  const auto said_with = [&](const char* answer) {
+    write_relay(answer);
+    host().said.clear();
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", "", true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    wait_for("pid.txt");
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+    return host().said;
+  };
+  host().environment["SLURM_JOB_NODELIST"] = "node[1-3]";
+  EXPECT_THAT(said_with("R"), ElementsAre("lbf: programs of mpirun: lbf-report -j 40_5"));
+  EXPECT_THAT(said_with("D"), IsEmpty());
+  host().items.erase(S_JOB_ARRAY_TASK_ID);
+  EXPECT_THAT(said_with("R"), ElementsAre("lbf: programs of mpirun: lbf-report -j 42"));
+}
+
+TEST_F(PluginTest, SallocEndsWithALineForEachProgramOfMpirun) {
+  write_report("printf 'lbf: a: lbf-report -j 42.0\\nlbf: b: lbf-report -j 42.mpirun-0000001\\n'");
+  ::setenv("SLURM_JOB_ID", "41", 1);
+  start(S_CTX_ALLOCATOR);
+  give_option("lbf-predict", nullptr);
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, IsEmpty()) << "sbatch in job 41";
+  ::setenv("SLURM_JOB_ID", "42", 1);
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre("lbf: b: lbf-report -j 42.mpirun-0000001"));
+}
+
 TEST_F(PluginTest, ABatchStepWithoutPredictionIsUntouched) {
   host().items[S_JOB_STEPID] = SLURM_BATCH_SCRIPT;
   start(S_CTX_REMOTE);

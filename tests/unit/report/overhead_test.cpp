@@ -1,6 +1,7 @@
 // The summary of lbf-report --overhead.
 #include "report/overhead.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -102,6 +103,9 @@ TEST(Overhead, OfOneStepItsNodesAndRanks) {
             "          -     open\n"
             "  rank 3                50.00 s      -         -   0.50%   0.75%         -         -        -        2000 "
             "          0\n");
+  step.job = 4294967294;
+  step.step = kFirstRunNumber + 0xd5;
+  EXPECT_THAT(render_overhead_of_steps({step}, {}), testing::HasSubstr("\n4294967294.mpirun-00000d5    100.0 s "));
   EXPECT_EQ(render_overhead_of_steps({Step{}}, {}), "");
 }
 
