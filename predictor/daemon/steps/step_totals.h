@@ -111,6 +111,8 @@ class StepTotals {
   }
   void report_ranks(const std::vector<StreamState>& streams);
   void report_stream(const std::string& node, const StreamState& state);
+  // " (12.3 % of the ranks' time)", of what was recorded where that is not all. Empty: not known.
+  std::string share_of_time(Seconds part_s, const db::StepRecord& record) const;
   void describe_calls(db::StepRecord& record) const;
   void note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const;
 
@@ -127,6 +129,7 @@ class StepTotals {
   std::map<std::uint16_t, CallTotal> unmodelled_events_;  // by function
   std::uint64_t spawned_processes_ = 0;
   IoTotal io_;
+  Seconds look_sleep_s_ = 0;    // of all ranks, between looks for messages
   Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job
   ProgramProfile profile_;
 };
