@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <concepts>
 #include <optional>
 #include <type_traits>
@@ -91,7 +92,10 @@ std::vector<Field> computed_fields() {
       {"BestGain", 8, false, false, kSpeedup + kTrust,
        [](S s, T) {
          const TargetPrediction* const best = fastest(s);
-         const bool shown = best != nullptr && (best->is_self() || is_sure_gain(s, *best));
+         if (best == nullptr) return std::string();
+         // Of the configuration that ran it is the self-prediction error, and no gain.
+         const bool shown = best->is_self() ? std::abs(s.self_error_percent().value_or(0)) <= kDoubtfulSelfErrorPercent
+                                            : is_sure_gain(s, *best);
          return shown ? ratio(speedup(s, *best)) : std::string();
        }},
       {"BestTarget", 24, true, false,

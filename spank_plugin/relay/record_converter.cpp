@@ -54,7 +54,8 @@ Nanoseconds rounded_period(Nanoseconds period_ns) {
   constexpr int kBits = 7;
   const int width = std::bit_width(static_cast<std::uint64_t>(period_ns));
   const int low = width > kBits ? width - kBits : 0;
-  return period_ns >> low << low;
+  const Nanoseconds half = low > 0 ? Nanoseconds{1} << (low - 1) : 0;
+  return (period_ns + half) >> low << low;
 }
 
 Error bad_record(const ring::Record& record, const std::string& what) {

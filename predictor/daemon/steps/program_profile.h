@@ -20,6 +20,9 @@ class ProgramProfile {
   void take_process(Rank rank, const protocol::ProcessRecord& record);
   void take_events(std::span<const Event> events);
 
+  bool has_windows() const { return windows_; }
+  Seconds recorded_s() const { return seen_s_; }  // all ranks
+
   // What was seen of the calls, all ranks, as the relays said last.
   struct Watched {
     std::uint64_t recorded_calls = 0;

@@ -126,6 +126,7 @@ bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Ev
       const MpiFunction* function = mpi_function(event.function);
       if (function != nullptr && function->role == MpiRole::kSpawn) spawned_processes_ += event.bytes;
     }
+    if (event.kind == EventKind::kBlocked && look_period_ns(event) > 0) look_sleep_s_ += event.off_s;
     if (event.kind == EventKind::kIo) {
       ++io_.calls;
       io_.total_s += event.call_s;
@@ -396,6 +397,13 @@ void StepTotals::describe_calls(db::StepRecord& record) const {
   std::stable_sort(record.unmodelled_calls.begin(), record.unmodelled_calls.end(), by_time);
 }
 
+std::string StepTotals::share_of_time(Seconds part_s, const db::StepRecord& record) const {
+  const bool in_part = profile_.has_windows();
+  const Seconds all_s = in_part ? profile_.recorded_s() : record.measured_s.value_or(0) * static_cast<double>(ranks_);
+  if (!(all_s > 0)) return {};
+  return fmt::format(" ({:.1f} % of the ranks' time{})", 100 * part_s / all_s, in_part ? " that was seen" : "");
+}
+
 void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const {
   Seconds init_s = 0;
   Seconds unread_gap_s = 0;
@@ -426,12 +434,16 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
                     without_communicator));
   }
   if (io_.calls > 0) {
-    const double all_s = record.measured_s.value_or(0) * static_cast<double>(ranks_);
-    const std::string share =
-        all_s > 0 ? fmt::format(" ({:.1f} % of the ranks' time)", 100 * io_.total_s / all_s) : std::string();
     notes.push_back(fmt::format("MPI-IO took {:.3g} s{}, kept on every target: {}, {} bytes read, {} written",
-                                io_.total_s, share, counted(io_.calls, "call", "calls"), io_.bytes_read,
-                                io_.bytes_written));
+                                io_.total_s, share_of_time(io_.total_s, record), counted(io_.calls, "call", "calls"),
+                                io_.bytes_read, io_.bytes_written));
+  }
+  if (look_sleep_s_ > 0) {
+    notes.push_back(
+        fmt::format("{:.3g} s{} were slept between looks for messages: on every target such a wait ends at the first "
+                    "look after the "
+                    "message came",
+                    look_sleep_s_, share_of_time(look_sleep_s_, record)));
   }
   if (spawned_processes_ > 0) {
     notes.push_back(fmt::format("{} spawned: not in the picture, and neither are the calls to them",

@@ -118,6 +118,8 @@ class StepTotals {
   void report_unfinished();
   std::string end_of(const RankTotals& totals) const;
   void report_stream(const std::string& node, const StreamState& state);
+  // " (12.3 % of the ranks' time)", of what was recorded where that is not all. Empty: not known.
+  std::string share_of_time(Seconds part_s, const db::StepRecord& record) const;
   void describe_calls(db::StepRecord& record) const;
   void note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const;
 
@@ -135,6 +137,7 @@ class StepTotals {
   std::uint64_t spawned_processes_ = 0;
   IoTotal io_;
   std::string killed_by_;       // of the step; empty: not said
+  Seconds look_sleep_s_ = 0;    // of all ranks, between looks for messages
   Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job
   ProgramProfile profile_;
 };

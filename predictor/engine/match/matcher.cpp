@@ -52,6 +52,10 @@ bool keeps_sleep(EventKind kind) {
          kind == EventKind::kLeave || kind == EventKind::kKeepAlive || kind == EventKind::kCommCreate;
 }
 
+bool is_end_of_wait(EventKind kind) {
+  return kind == EventKind::kProbe || kind == EventKind::kEndRecv || kind == EventKind::kWait;
+}
+
 // Whole nanoseconds, of which any three can be added.
 bool are_durations(const Event& event) {
   constexpr std::uint64_t kOthers = ~((std::uint64_t{1} << 61) - 1);
@@ -366,8 +370,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     state.held_since = state.events;
   }
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
-  if ((state.counting | state.slept) != 0) [[unlikely]] {
-    if (state.slept && !keeps_sleep(event.kind)) {
+  if ((state.counting | state.looks) != 0) [[unlikely]] {
+    if (state.looks && ends_sleep(state.sleep, event)) {
       --state.events;
       return feed_after_sleep(rank, state, event);
     }
@@ -425,8 +429,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kBlocked:
       if (look_period_ns(event) > 0) {
         emit_plain(rank, event);
-        state.slept = true;
-        state.sleep = {event.off_s, seconds_from_ns(look_period_ns(event))};
+        state.looks = true;
+        state.sleep = {event.off_s, seconds_from_ns(look_period_ns(event)), state.sleep.function};
         return {};
       }
       emit(process, Op::plain(OpKind::kBlocked, event.process_s, event.off_s, event.call_s > 0 ? 0 : kOpEndsEvent));
@@ -462,41 +466,62 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   return fail(rank, "unknown kind " + number(static_cast<int>(event.kind)));
 }
 
-void Matcher::keep_sleep(Rank rank, RankState& state) {
-  state.slept = false;
-  emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kBlocked, 0, state.sleep.off_s));
+void Matcher::keep_sleep(Rank rank, const Sleep& sleep) {
+  if (sleep.off_s > 0) emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kBlocked, 0, sleep.off_s));
+}
+
+bool Matcher::ends_sleep(const Sleep& sleep, const Event& event) {
+  if (sleep.off_s > 0) return !keeps_sleep(event.kind);
+  // Of the messages that one call found the first is what it waited for.
+  return sleep.function != 0 && event.function == sleep.function && (event.flags & kFlagCallBegin) != 0 &&
+         is_end_of_wait(event.kind);
 }
 
 Result<void> Matcher::feed_after_sleep(Rank rank, RankState& state, const Event& event) {
-  const ActiveRequest* const request = event.kind == EventKind::kWait ? state.requests.find(event.request) : nullptr;
+  const Sleep sleep = state.sleep;
+  state.sleep.off_s = 0;
+  state.looks = false;  // while the event is fed
+  Result<void> fed;
+  if (is_end_of_wait(event.kind)) {
+    fed = feed_look(rank, state, event, sleep);
+  } else {
+    keep_sleep(rank, sleep);
+    fed = feed_one(rank, state, event);
+  }
+  state.looks = state.sleep.off_s > 0 || state.sleep.function != 0;
+  return fed;
+}
+
+Result<void> Matcher::feed_look(Rank rank, RankState& state, const Event& event, const Sleep& sleep) {
+  const bool is_wait = event.kind == EventKind::kWait;
+  const ActiveRequest* const request = is_wait ? state.requests.find(event.request) : nullptr;
   const bool in_background = request != nullptr && request->what() == RequestKind::kCollective;
-  if (!in_background && event.kind != EventKind::kEndRecv && event.kind != EventKind::kProbe) {
-    keep_sleep(rank, state);
+  if (is_wait && !in_background) {
+    keep_sleep(rank, sleep);
     return feed_one(rank, state, event);
   }
+  state.sleep.function = event.function;
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
-  const Seconds period_s = std::min(state.sleep.period_s, state.sleep.off_s);
-  state.slept = false;
-  // What the rank did between its looks, whatever it found. Of the sleep the look below has one period, the rest is
-  // measured time only.
-  emit(process, Op::plain(OpKind::kCompute, event.process_s, state.sleep.off_s - period_s));
+  // What the rank did between its looks comes first, whatever they found. The look below counts one period as measured
+  // time; here is the rest of what was slept.
+  emit(process, Op::plain(OpKind::kCompute, event.process_s, sleep.off_s - sleep.period_s));
   Event wait = event;
   wait.process_s = Duration();
   if (in_background) {
     const MessageIndex end = records_[request->value].message;
     store_.expect(end);
-    emit(process, Op::on_message(OpKind::kLook, end, 0, period_s, kOpInternal));
+    emit(process, Op::on_message(OpKind::kLook, end, 0, sleep.period_s, kOpInternal));
     return feed_one(rank, state, wait);
   }
   if (Result<void> fed = feed_one(rank, state, wait); !fed) return fed;
   Op& last = store_.last(process);
   if (last.kind != OpKind::kRecv && last.kind != OpKind::kPeek) {  // lost events: it is not known what came
-    emit(process, Op::plain(OpKind::kBlocked, 0, period_s));
+    emit(process, Op::plain(OpKind::kBlocked, 0, sleep.period_s));
     return {};
   }
   const Op found = last;
   if (found.kind == OpKind::kRecv) store_.expect(found.message());  // of a kPeek push() does it
-  last = Op::on_message(OpKind::kLook, found.message(), 0, period_s, found.flags & kOpInternal);
+  last = Op::on_message(OpKind::kLook, found.message(), 0, sleep.period_s, found.flags & kOpInternal);
   last.function = found.function;
   store_.push(process, found);
   return {};
@@ -518,7 +543,7 @@ void Matcher::close(Rank rank) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (state.closed) return;
   state.closed = true;
-  if (state.slept) keep_sleep(rank, state);
+  keep_sleep(rank, state.sleep);
   release_posts(rank);
   const bool last = ++closed_ranks_ == store_.ranks();
   if (procedures_) {

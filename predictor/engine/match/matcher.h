@@ -103,10 +103,12 @@ class Matcher {
     std::uint32_t unplaced = 0;  // ... its entry there
     OneSided::Ticket one_sided;
   };
-  // Of kBlocked events with a period.
+  // Between looks: kBlocked events with a period.
   struct Sleep {
-    Seconds off_s = 0;
+    Seconds off_s = 0;  // held until the event that says for what
     Seconds period_s = 0;
+    std::uint16_t function =
+        0;  // of the look that found something; its later calls sleep, too, where they find nothing
   };
   struct RankState {
     std::uint64_t events = 0;
@@ -114,7 +116,7 @@ class Matcher {
     bool exited = false;
     bool closed = false;
     bool gap = false;
-    bool slept = false;                         // between looks: `sleep` waits for the event that says for what
+    bool looks = false;                         // it has slept between looks: `sleep`
     bool counting = false;                      // between two capture windows
     std::uint32_t window = 0;                   // the one that is open
     ProcessIndex ghost = kNobody;               // of the kSkipped events that came last, one after the other
@@ -208,10 +210,13 @@ class Matcher {
   void cancel_receive(Rank rank, ActiveRequest request);
 
   Result<void> feed_one(Rank rank, RankState& state, const Event& event);
-  // feed_one, where the rank slept between looks before the event.
+  // Whether the event ends what is held, or looks for a message as others did between sleeps.
+  static bool ends_sleep(const Sleep& sleep, const Event& event);
+  // feed_one of such an event.
   Result<void> feed_after_sleep(Rank rank, RankState& state, const Event& event);
-  // The sleep that is held becomes blocked time.
-  void keep_sleep(Rank rank, RankState& state);
+  Result<void> feed_look(Rank rank, RankState& state, const Event& event, const Sleep& sleep);
+  // The sleep that is held, if any, becomes blocked time.
+  void keep_sleep(Rank rank, const Sleep& sleep);
   // feed_one, with procedures.
   Result<void> feed_shifted(Rank rank, RankState& state, Event event);
   Result<void> feed_send(Rank rank, RankState& state, const Event& event);

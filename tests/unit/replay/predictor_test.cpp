@@ -195,6 +195,56 @@ TEST_F(TwoTargets, PredictionsSoFarWithTheMeasuredTimeAtTheSamePoint) {
   EXPECT_THAT(predictor_->predictions()[1].rank_finish_s, ElementsAre(9.0, 8.0));
 }
 
+// Rank 1 works 1 s and looks each 3 s. Its second message was there at once in the run, and is not here: it sleeps for
+// that one, too. They come at 4 and 8: it looks at 1, 4, then at 7, 10. On one processor its work ends at 2, they come
+// at 5 and 9: it looks at 2, 5, then at 8, 11.
+TEST_F(TwoTargets, WhoSleepsBetweenLooksDoesSoForEachMessage) {
+  make(2);
+  for (int i = 0; i < 2; ++i) feed(0, event(EventKind::kSend, 4, 1, i));
+  feed(0, event(EventKind::kExit));
+  Event sleep = event(EventKind::kBlocked);
+  sleep.off_s = 6;
+  set_look_period(sleep, 3'000'000'000);
+  feed(1, sleep);
+  for (int i = 0; i < 2; ++i) {
+    Event found = event(EventKind::kProbe, 0, 0, i);
+    found.function = 1;
+    found.flags = kFlagCallBegin;
+    if (i == 0) found.process_s = 1;
+    feed(1, found);
+    feed(1, event(EventKind::kRecv, 0, 0, i));
+  }
+  feed(1, event(EventKind::kExit));
+  EXPECT_EQ(diagnosis(), "");
+  EXPECT_THAT(predictor_->predictions()[0].rank_measured_s, ElementsAre(8.0, 7.0));
+  EXPECT_THAT(predictor_->predictions()[0].rank_finish_s, ElementsAre(8.0, 10.0));
+  EXPECT_THAT(predictor_->predictions()[1].rank_finish_s, ElementsAre(9.0, 11.0));
+}
+
+// MPI_Test of a barrier in the background, each 2 s; the other rank is there at 5.
+TEST_F(TwoTargets, ANonBlockingCollectiveIsFoundAtTheNextLook) {
+  make(2);
+  Event barrier = event(EventKind::kIcollective);
+  barrier.request = 1;
+  barrier.flags = kFlagHasRequest;
+  Event wait = event(EventKind::kWait);
+  wait.request = 1;
+  wait.flags = kFlagHasRequest;
+  Event sleep = event(EventKind::kBlocked);
+  sleep.off_s = 8;
+  set_look_period(sleep, 2'000'000'000);
+  feed(0, barrier);
+  feed(0, sleep);
+  feed(0, wait);
+  feed(1, event(EventKind::kCompute, 5));
+  feed(1, barrier);
+  feed(1, wait);
+  for (const Rank rank : {0, 1}) feed(rank, event(EventKind::kExit));
+  EXPECT_EQ(diagnosis(), "");
+  EXPECT_THAT(predictor_->predictions()[0].rank_finish_s, ElementsAre(6.0, 5.0));
+  EXPECT_THAT(predictor_->predictions()[1].rank_finish_s, ElementsAre(6.0, 5.0));
+}
+
 TEST_F(TwoTargets, ANonBlockingCollectiveGoesOnWhileItsRankWorks) {
   // Rank 1 enters the barrier at 5; rank 0 entered at 0 and works 5 meanwhile: its wait costs nothing.
   make(2);

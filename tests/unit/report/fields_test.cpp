@@ -207,6 +207,9 @@ TEST(RenderTable, AGainIsOneByTheRuleOfTheReport) {
   EXPECT_NE(trusted.front(), '|');
   for (TargetPrediction& prediction : step.predictions) prediction.self_error_percent = -95;
   EXPECT_EQ(cells(), trusted.substr(trusted.find('|')));
+  Step alone = step;
+  alone.predictions.resize(1);
+  EXPECT_EQ(render_table({alone}, columns("BestGain"), style), "\n") << "-95 % of the run itself is no gain either";
   for (TargetPrediction& prediction : step.predictions) {
     prediction.seen_share = 0.002;
     prediction.low_s = prediction.high_s = std::nullopt;
