@@ -226,6 +226,8 @@ void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
     }
   }
   if (any_rank_seen_) {
+    if (const std::string programs = profile_.several(); !programs.empty())
+      remarks_.add_note("several programs, by their lowest ranks: " + programs);
     if (!killed.empty()) remarks_.add_reason("killed before MPI_Finalize: rank " + listed(killed));
     if (!aborted.empty()) remarks_.add_reason("called MPI_Abort: rank " + listed(aborted));
     if (!never_seen.empty()) remarks_.add_reason("never seen: rank " + listed(never_seen));
