@@ -2,6 +2,7 @@
 #include "spank_plugin/relay/run_finder.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "spank_plugin/relay/process_probe.h"
@@ -51,8 +52,7 @@ void RunFinder::scan() {
     if (reader->identity().pid != ring.named_pid) continue;
     Pending& found = pending_[launch.run];
     found.local_size = launch.local_size;
-    if (found.command.words.empty()) found.command = command_line_of_process(ring.pid);
-    found.processes.emplace(ring.pid, Process{std::move(*reader)});
+    found.processes.emplace(ring.pid, Process{std::move(*reader), command_line_of_process(ring.pid)});
   }
 }
 
@@ -96,9 +96,13 @@ std::vector<FoundRun> RunFinder::look(std::uint64_t now_ns) {
     if (look_at(pending, now_ns)) {
       FoundRun run;
       run.run = it->first;
-      run.command = std::move(pending.command);
-      for (const auto& [pid, process] : pending.processes) {
+      Rank lowest = std::numeric_limits<Rank>::max();
+      for (auto& [pid, process] : pending.processes) {
         if (!process.begun) continue;
+        if (process.rank < lowest && !process.command.words.empty()) {
+          lowest = process.rank;
+          run.command = std::move(process.command);
+        }
         // The Collector names and leaves out those that do not fit; the first one says how large the world is.
         if (run.world_size == 0) {
           run.world_size = process.world_size;

@@ -23,7 +23,7 @@ struct FoundRun {
   std::string run;
   Rank world_size = 0;
   std::vector<Rank> ranks;  // of this node, ascending
-  CommandLine command;      // of one of its processes
+  CommandLine command;      // of its lowest rank here
   std::uint64_t start_realtime_ns = 0;
 };
 
@@ -52,6 +52,7 @@ class RunFinder {
  private:
   struct Process {
     RingReader reader;
+    CommandLine command;  // read at the first sight: a short program may be gone when all are known
     bool begun = false;
     Rank rank = -1;
     Rank world_size = 0;
@@ -59,7 +60,6 @@ class RunFinder {
   struct Pending {
     std::map<std::int32_t, Process> processes;
     std::int32_t local_size = 0;
-    CommandLine command;               // read at the first sight: a short program may be gone when all are known
     std::uint64_t first_begun_ns = 0;  // when the first of them came out of MPI_Init
   };
   void scan();

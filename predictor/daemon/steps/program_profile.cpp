@@ -56,9 +56,28 @@ void ProgramProfile::take_process(Rank rank, const protocol::ProcessRecord& reco
   const std::string script = word_of(record.script);
   if (build_ids_.size() < kMostPrograms) build_ids_.insert(build_id);
   if (!script.empty() && scripts_.size() < kMostPrograms) scripts_.insert(script);
-  if (named_rank_ >= 0 && rank >= named_rank_) return;
-  named_rank_ = rank;
-  name_ = script.empty() ? base_name(word_of(record.executable)) : script.substr(0, script.rfind(':'));
+  const std::string name = script.empty() ? base_name(word_of(record.executable)) : script.substr(0, script.rfind(':'));
+  const auto known = lowest_ranks_.find(name);
+  if (known != lowest_ranks_.end()) {
+    known->second = std::min(known->second, rank);
+  } else if (lowest_ranks_.size() < kMostPrograms) {
+    lowest_ranks_.emplace(name, rank);
+  }
+}
+
+std::vector<std::pair<Rank, std::string>> ProgramProfile::by_lowest_rank() const {
+  std::vector<std::pair<Rank, std::string>> programs;
+  for (const auto& [name, rank] : lowest_ranks_) programs.emplace_back(rank, name);
+  std::sort(programs.begin(), programs.end());
+  return programs;
+}
+
+std::string ProgramProfile::several() const {
+  std::string out;
+  if (lowest_ranks_.size() < 2) return out;
+  for (const auto& [rank, name] : by_lowest_rank())
+    out += (out.empty() ? "" : ", ") + name + " (rank " + std::to_string(rank) + ")";
+  return out;
 }
 
 void ProgramProfile::take_events(std::span<const Event> events) {
@@ -96,7 +115,7 @@ std::optional<db::ProgramRun> ProgramProfile::run(const std::vector<std::uint64_
   db::ProgramRun out;
   out.build_id = joined(build_ids_);
   out.script = joined(scripts_);
-  out.name = name_;
+  for (const auto& [rank, name] : by_lowest_rank()) out.name += (out.name.empty() ? "" : "+") + name;
   if (capture_ended_) {
     // Nobody counted the rest of the calls, by which it would be recognised. Until then all were recorded or counted,
     // in a time that is known: the recorded part alone is a moment, in which a program may call as often as never

@@ -1,6 +1,7 @@
 // ProgramProfile: what a step's program did, as far as it is recognised by it (docs/lbfd.md, "Programs and outcomes").
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -19,6 +20,8 @@ class ProgramProfile {
   // The words come from the user's relay: long ones are cut.
   void take_process(Rank rank, const protocol::ProcessRecord& record);
   void take_events(std::span<const Event> events);
+  // "solver (rank 0), analysis (rank 4)": the programs of a step of several, by their lowest ranks; empty: it is one.
+  std::string several() const;
 
   bool has_windows() const { return windows_; }
   Seconds recorded_s() const { return seen_s_; }  // all ranks
@@ -39,10 +42,11 @@ class ProgramProfile {
                                     const Watched& watched) const;
 
  private:
+  std::vector<std::pair<Rank, std::string>> by_lowest_rank() const;
+
   std::set<std::string> build_ids_;
   std::set<std::string> scripts_;
-  Rank named_rank_ = -1;  // whose name is the program's: the lowest one's
-  std::string name_;
+  std::map<std::string, Rank> lowest_ranks_;  // of each program, by its name
   Seconds process_s_ = 0;
   Seconds seen_s_ = 0;  // all time in events
   double sent_bytes_ = 0;

@@ -292,6 +292,8 @@ void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
     }
   }
   if (any_rank_seen_) {
+    if (const std::string programs = profile_.several(); !programs.empty())
+      remarks_.add_note("several programs, by their lowest ranks: " + programs);
     report_unfinished();
     if (!aborted.empty()) remarks_.add_reason("called MPI_Abort: rank " + listed(aborted));
     if (!never_seen.empty()) remarks_.add_reason("never seen: rank " + listed(never_seen));

@@ -95,7 +95,7 @@ TEST(Launch, RunsHaveNumbersThatSlurmNeverGives) {
 // A process with an environment of its own, as mpirun starts it; it does nothing.
 class Child {
  public:
-  explicit Child(std::vector<std::string> variables) {
+  explicit Child(std::vector<std::string> variables, std::string seconds = "600") {
     // Before the fork: behind it, beside the relay's threads, no memory may be asked for.
     std::vector<char*> envp;
     for (std::string& variable : variables) envp.push_back(variable.data());
@@ -103,8 +103,7 @@ class Child {
     pid_ = ::fork();
     if (pid_ == 0) {
       char name[] = "/bin/sleep";
-      char seconds[] = "600";
-      char* argv[] = {name, seconds, nullptr};
+      char* argv[] = {name, seconds.data(), nullptr};
       ::execve(name, argv, envp.data());
       ::_exit(127);
     }
@@ -229,6 +228,18 @@ TEST_F(RunsTest, EachMpirunIsAStreamOfItsOwnThatEndsWithItsRanks) {
   const auto b = lbfd_.decode(target("ompi4-2"));
   EXPECT_EQ(b.events.size(), 2U);
   EXPECT_EQ(b.controls.back()["processes_left_out"], 0) << "the other run's processes are not its own";
+}
+
+// mpirun -n 1 ./a : -n 1 ./b
+TEST_F(RunsTest, OfSeveralProgramsTheLowestRanksIsTheCommand) {
+  const Child second({"PMIX_NAMESPACE=65537", "OMPI_COMM_WORLD_LOCAL_SIZE=2"}, "601");
+  const Child first({"PMIX_NAMESPACE=65537", "OMPI_COMM_WORLD_LOCAL_SIZE=2"}, "602");
+  const auto ring_1 = ring(second, 1, 2);
+  ::usleep(50'000);
+  const auto ring_0 = ring(first, 0, 2);
+  ASSERT_TRUE(ended("ompi4-1"));
+  end();
+  EXPECT_EQ(descriptions_[target("ompi4-1")]["command"], (nlohmann::json{"/bin/sleep", "602"}));
 }
 
 TEST_F(RunsTest, SpawnedProcessesAreLeftOutAndCounted) {
