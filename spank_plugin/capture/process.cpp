@@ -457,8 +457,8 @@ void process_initialised(int thread_level) noexcept {
   library.Get_library_version(version, &length);
   version[strcspn(version, "\n")] = '\0';
   snprintf(process.run.library_version, sizeof(process.run.library_version), "%.127s", version);
-  find_fortran_sentinels();
   resolve_all_next();
+  find_fortran_sentinels();  // of the libraries that are known by now
   clock_calibrate();
   process.run.init_leave_ticks = ticks_now();
   process.run.initialised.store(true, std::memory_order_release);
