@@ -1,124 +1,90 @@
-// The preload: binds each MPI function at its first call; see dispatch.h.
+// The preload: binds each MPI function when it is first called; see dispatch.h.
 #include "spank_plugin/capture/dispatch.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <initializer_list>
 
-#include "spank_plugin/capture/loaded_symbol.h"
-#include "spank_plugin/capture/recorder_name.h"
+#include "spank_plugin/capture/bypass.h"
+#include "spank_plugin/capture/caller_bindings.h"
+#include "spank_plugin/capture/loaded_object.h"
+#include "spank_plugin/capture/recorded_library.h"
 
 namespace lbf::capture {
 namespace {
 
-enum class Decision { kOpen, kDeciding, kOff, kOn };
-constinit std::atomic<Decision> decision{Decision::kOpen};
-constinit std::atomic<pthread_t> deciding_thread{};
-constinit const lbf_recorder* recorder = nullptr;
+constinit CallerBindings callers;
+constinit std::atomic<unsigned long long> unloaded_before{0};
+constinit std::atomic<const void*> recorded_caller{nullptr};  // whose call was the first one to be recorded
 
-// Libraries with MPI in them, as far as they are loaded: found once for many look-ups.
-class MpiLibraries {
+// The object that calls, and its scope once it is needed.
+class Caller {
  public:
-  // REQUIRES: we do not export `name`.
-  void* symbol_anywhere(const char* name) noexcept {
-    if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
-    for (LoadedLibrary& library : libraries_) {
-      if (void* p = library.symbol(name)) return p;
+  explicit Caller(const void* address) noexcept : address_(address) {}
+  // As the loader finds it: first where every caller does, then in the caller's own scope. The other way round where
+  // its first function was found there: all of them come from one library.
+  Function find(std::uint32_t slot) noexcept {
+    const char* const name = lbf_dispatch_names[slot];
+    const bool own_first = callers.find(slot, address_).scope == Scope::kCaller;
+    if (own_first) {
+      if (const lbf_function own = find_own(name)) return {own, Scope::kCaller};
     }
-    return nullptr;
+    if (void* const next = dlsym(RTLD_NEXT, name)) return {reinterpret_cast<lbf_function>(next), Scope::kGlobal};
+    return own_first ? Function{} : Function{find_own(name), Scope::kCaller};
   }
-  lbf_function next_of(std::uint32_t slot) noexcept {
-    void* next = dlsym(RTLD_NEXT, lbf_dispatch_names[slot]);
-    if (next == nullptr) next = symbol_anywhere(lbf_dispatch_pmpi_names[slot]);
-    return reinterpret_cast<lbf_function>(next);
+  void keep(std::uint32_t slot, Scope found_in, lbf_function target, Recording recording) noexcept {
+    if (is_found()) callers.keep(slot, object_, found_in, target, recording);
   }
 
  private:
-  LoadedLibrary libraries_[5] = {LoadedLibrary("libmpi.so"), LoadedLibrary("libmpich.so"),
-                                 LoadedLibrary("libmpi_mpifh"), LoadedLibrary("libmpi_usempif08"),
-                                 LoadedLibrary("libmpichfort.so")};
+  bool is_found() noexcept {
+    if (state_ == State::kUntried) state_ = find_object(address_, object_) ? State::kFound : State::kNoObject;
+    return state_ == State::kFound;
+  }
+  // The program's own scope is the global one.
+  lbf_function find_own(const char* name) noexcept {
+    return is_found() ? reinterpret_cast<lbf_function>(scope_.symbol(name)) : nullptr;
+  }
+
+  enum class State { kUntried, kFound, kNoObject } state_ = State::kUntried;
+  const void* address_;
+  LoadedObject object_;
+  ObjectScope scope_{object_.path};
 };
 
-// One line, from rank 0 as far as the launcher's environment tells: MPI may not be initialised yet.
-void say(const char* what, const char* detail) noexcept {
-  for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
-    const char* rank = getenv(name);
-    if (rank == nullptr || *rank == '\0') continue;
-    if (strcmp(rank, "0") != 0) return;
-    break;
-  }
-  dprintf(STDERR_FILENO, "lbf: capture is off: %s%s\n", what, detail);
+// Of a caller that was not linked to the library that it calls; or its last call is a jump, and its own caller seems to
+// call.
+Function find_elsewhere(std::uint32_t slot) noexcept {
+  const unsigned long long loaded = load_counts().loaded;
+  if (__atomic_load_n(&lbf_dispatch_missing[slot], __ATOMIC_RELAXED) == loaded) return {};
+  lbf_function function = function_of_last_caller(lbf_dispatch_names[slot]);
+  if (function == nullptr) function = reinterpret_cast<lbf_function>(symbol_of_any_object(lbf_dispatch_names[slot]));
+  if (function == nullptr) __atomic_store_n(&lbf_dispatch_missing[slot], loaded, __ATOMIC_RELAXED);
+  return {function, Scope::kElsewhere};
 }
 
-void bind_all() noexcept;
-void lead(std::uint32_t slot, lbf_function to) noexcept;
-constinit lbf_dispatch_host host{bind_all, lead, 0};
-
-std::uint64_t thread_cpu_ns() noexcept {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+// The recorder forwards to one function for each slot. Whoever has another one of the same library (a tool's, behind
+// one plugin alone) gets to that, unrecorded.
+Recording wrap(std::uint32_t slot, lbf_function function) noexcept {
+  if (loaded_recorder().wrappers[slot] == nullptr) return Recording::kNo;
+  lbf_function before = nullptr;
+  const bool fits = __atomic_compare_exchange_n(&loaded_recorder().next[slot], &before, function, false,
+                                                __ATOMIC_RELEASE, __ATOMIC_RELAXED) ||
+                    before == function;
+  return fits ? Recording::kYes : Recording::kNo;
 }
 
-const lbf_recorder* load_recorder(const char* file) noexcept {
-  Dl_info self{};
-  char path[4096];
-  const char* slash = dladdr(&host, &self) != 0 ? strrchr(self.dli_fname, '/') : nullptr;
-  const int directory = slash != nullptr ? static_cast<int>(slash - self.dli_fname) + 1 : 0;
-  if (snprintf(path, sizeof(path), "%.*s%s", directory, self.dli_fname, file) >= static_cast<int>(sizeof(path))) {
-    return say("the path of the capture library is too long", ""), nullptr;
+lbf_function bind(std::uint32_t slot, const Function& function, Caller& caller) noexcept {
+  const Judgement judgement = judge(lbf_dispatch_names[slot], function.address);
+  if (!judgement.is_final) return function.address;
+  const Recording recording = judgement.recording == Recording::kYes ? wrap(slot, function.address) : Recording::kNo;
+  const lbf_function target = recording == Recording::kYes ? loaded_recorder().wrappers[slot] : function.address;
+  if (judgement.stays && function.scope == Scope::kGlobal) {
+    Bindings{lbf_dispatch_targets, lbf_dispatch_recorded}.set(slot, target, recording);
+  } else {
+    caller.keep(slot, function.scope, target, recording);
   }
-  void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) return say("", dlerror()), nullptr;
-  const auto entry = reinterpret_cast<lbf_recorder_entry>(dlsym(handle, LBF_RECORDER_ENTRY));
-  const lbf_recorder* const loaded = entry != nullptr ? entry(&host) : nullptr;
-  if (loaded == nullptr || loaded->layout != lbf_dispatch_layout) {
-    return say("of another build than the preload: ", path), nullptr;
-  }
-  return loaded;
-}
-
-// The recorder for the MPI library that this process has; nullptr: none, and the user was told why unless
-// nobody asked for capture.
-const lbf_recorder* choose_recorder() noexcept {
-  const char* directory = getenv("LBF_CAPTURE_DIR");
-  if (directory == nullptr || *directory == '\0') return nullptr;
-  using GetLibraryVersion = int (*)(char*, int*);  // callable before MPI_Init
-  const auto get_version =
-      reinterpret_cast<GetLibraryVersion>(MpiLibraries().symbol_anywhere("PMPI_Get_library_version"));
-  if (get_version == nullptr) return say("the MPI library does not say which one it is", ""), nullptr;
-  Dl_info library{};
-  if (dladdr(reinterpret_cast<void*>(get_version), &library) != 0 && is_standard_abi(library.dli_fname)) {
-    return say("it does not know the handles of MPI's standard ABI: ", library.dli_fname), nullptr;
-  }
-  constexpr std::size_t kLongestVersion = 8192;  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256
-  char version[kLongestVersion + 1] = {};
-  int length = 0;
-  get_version(version, &length);
-  if (const char* const name = recorder_name(version)) return load_recorder(name);
-  version[strcspn(version, "\n,")] = '\0';  // name and number; packager and dates come after them
-  for (char* tab = strchr(version, '\t'); tab != nullptr; tab = strchr(tab, '\t')) *tab = ' ';
-  char detail[256];
-  snprintf(detail, sizeof(detail), "%.180s; it knows %s", version, kKnownLibraries);
-  return say("it does not know this MPI library: ", detail), nullptr;
-}
-
-// REQUIRES: decision is kOff or kOn.
-lbf_function bind(std::uint32_t slot, lbf_function next) noexcept {
-  lbf_function target = next;
-  if (decision.load(std::memory_order_acquire) == Decision::kOn && recorder->wrappers[slot] != nullptr) {
-    __atomic_store_n(&recorder->next[slot], next, __ATOMIC_RELEASE);
-    target = recorder->wrappers[slot];
-  }
-  __atomic_store_n(&lbf_dispatch_targets[slot], target, __ATOMIC_RELEASE);
   return target;
 }
 
@@ -139,14 +105,14 @@ Binding binding_of(const char* name) noexcept {
 // A binding whose library is not loaded, or does not have it, has none of its functions: one failed look-up tells, if
 // it is the first one. Whatever is left out is bound when it is called.
 void bind_all() noexcept {
-  MpiLibraries libraries;
+  Caller caller(recorded_caller.load(std::memory_order_relaxed));
   enum { kUntried, kThere, kMissing } state[kBindings] = {kThere};
   for (std::uint32_t slot = 0; slot < lbf_dispatch_slots; ++slot) {
     auto& binding = state[binding_of(lbf_dispatch_names[slot])];
     if (binding == kMissing) continue;
-    const lbf_function next = libraries.next_of(slot);
-    if (next != nullptr) {
-      bind(slot, next);
+    const Function function = caller.find(slot);
+    if (function.address != nullptr) {
+      bind(slot, function, caller);
       binding = kThere;
     } else if (binding == kUntried) {
       binding = kMissing;
@@ -156,35 +122,53 @@ void bind_all() noexcept {
 
 // Another thread that binds the slot just now may set its wrapper again after this: a longer way to the same.
 void lead(std::uint32_t slot, lbf_function to) noexcept {
-  if (__atomic_load_n(&recorder->next[slot], __ATOMIC_ACQUIRE) == nullptr) return;
-  __atomic_store_n(&lbf_dispatch_targets[slot], to, __ATOMIC_RELEASE);
+  Bindings{lbf_dispatch_targets, lbf_dispatch_recorded}.lead(slot, to);
+  callers.lead(slot, to);
 }
 
-// Makes the decision if nobody made it yet. false: this thread is about to, further up its stack (the library
-// that is asked who it is calls an MPI function).
-bool decide() noexcept {
-  for (;;) {
-    Decision now = Decision::kOpen;
-    if (decision.compare_exchange_strong(now, Decision::kDeciding, std::memory_order_acquire)) break;
-    if (now != Decision::kDeciding) return true;
-    if (deciding_thread.load(std::memory_order_relaxed) == pthread_self()) return false;
-    sched_yield();
-  }
-  deciding_thread.store(pthread_self(), std::memory_order_relaxed);
-  const std::uint64_t begin_ns = thread_cpu_ns();
-  recorder = choose_recorder();
-  host.load_cpu_ns = thread_cpu_ns() - begin_ns;
-  deciding_thread.store(pthread_t{}, std::memory_order_relaxed);
-  decision.store(recorder != nullptr ? Decision::kOn : Decision::kOff, std::memory_order_release);
-  return true;
+void forget_unloaded() noexcept {
+  const unsigned long long unloaded = load_counts().unloaded;
+  if (unloaded_before.exchange(unloaded, std::memory_order_relaxed) == unloaded) return;
+  forget_unloaded_libraries();
+  callers.forget_unloaded();
+}
+
+bool is_recorded(const char* name, lbf_function function) noexcept {
+  const Judgement judgement = judge(name, function);
+  return judgement.recording == Recording::kYes || !judgement.is_final;
+}
+
+lbf_function find_and_bind(std::uint32_t slot, const void* address) noexcept {
+  forget_unloaded();
+  Caller caller(address);
+  Function function = caller.find(slot);
+  if (function.address == nullptr) function = find_elsewhere(slot);
+  if (function.address == nullptr) return nullptr;
+  const lbf_function target = bind(slot, function, caller);
+  if (target != function.address && recorded_caller.load(std::memory_order_relaxed) == nullptr)
+    recorded_caller.store(address, std::memory_order_relaxed);
+  if (function.scope != Scope::kGlobal) bypass_newcomers(is_recorded);
+  return target;
 }
 
 }  // namespace
+
+constinit lbf_dispatch_host host{bind_all, lead, recorded_symbol, release_recorded_library, 0};
+
 }  // namespace lbf::capture
 
-extern "C" lbf_function lbf_dispatch_bind(std::uint32_t slot) {
+extern "C" lbf_function lbf_dispatch_bind(std::uint32_t slot, const void* caller) {
   using namespace lbf::capture;
-  const lbf_function next = MpiLibraries().next_of(slot);
-  if (next == nullptr || !decide()) return next;
-  return bind(slot, next);
+  const Function known = callers.find(slot, caller);
+  if (known.address == nullptr) return find_and_bind(slot, caller);
+  if (known.scope == Scope::kElsewhere) bypass_newcomers(is_recorded);  // whose calls would be taken for these
+  return known.address;
+}
+
+extern "C" lbf_function lbf_dispatch_bind_anew(std::uint32_t slot, const void* caller) {
+  using namespace lbf::capture;
+  forget_unloaded();
+  // Who is new calls this rather than who called it before.
+  const bool is_new = callers.find(slot, caller).scope == Scope::kElsewhere && has_newcomers();
+  return is_new ? find_and_bind(slot, caller) : lbf_dispatch_bind(slot, caller);
 }

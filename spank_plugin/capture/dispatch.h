@@ -4,8 +4,8 @@
 // every MPI function as a jump through a table (dispatch_entries.c, made by generate_dispatch.py) and needs
 // libc alone: what inherits it does not notice. At the first MPI call that has an MPI library behind it, it
 // asks that library who it is, and loads the recorder that was built for its family. Where capture is off, or
-// the family is not known, the table leads to the next function of that name, and nothing is loaded.
-// docs/capture.md, "Library families".
+// the family is not known, the table leads to the next function of that name, and nothing is loaded. Where MPI
+// came through dlopen that function depends on the caller. docs/capture.md, "Library families".
 #pragma once
 
 #include <stddef.h>
@@ -23,12 +23,23 @@ extern const size_t lbf_dispatch_slots;
 // What the slots are (a hash of their names): recorder and preload of different builds do not fit.
 extern const uint64_t lbf_dispatch_layout;
 extern const char* const lbf_dispatch_names[];
-extern const char* const lbf_dispatch_pmpi_names[];
-// Where each entry jumps to: at first into lbf_dispatch_bind.
+// Where each entry jumps to: at first into lbf_dispatch_bind. It stays there where the function depends on the caller.
 extern lbf_function lbf_dispatch_targets[];
+// Whether that is a wrapper.
+extern unsigned char lbf_dispatch_recorded[];
+// The same for some callers that have each their own. No memory is mapped for them while the program runs: an MPI
+// library that is loaded again would get another place than without the preload.
+#define LBF_DISPATCH_CALLERS 64
+lbf_function* lbf_dispatch_caller_targets(size_t place);
+unsigned char* lbf_dispatch_caller_recorded(size_t place);
+// While no object has the function: how many objects there were when it was last looked for.
+extern unsigned long long lbf_dispatch_missing[];
 
-// The function that the slot's entry shall call; null: this process has none (and no MPI library).
-lbf_function lbf_dispatch_bind(uint32_t slot);
+// The function that the slot's entry shall call when the code at `caller` calls it; null: this process has none (and no
+// MPI library).
+lbf_function lbf_dispatch_bind(uint32_t slot, const void* caller);
+// The same of a function that programs call first (MPI_Init): the loader may have exchanged libraries since.
+lbf_function lbf_dispatch_bind_anew(uint32_t slot, const void* caller);
 
 // --- between the preload and a recorder
 struct lbf_dispatch_host {
@@ -36,6 +47,10 @@ struct lbf_dispatch_host {
   void (*bind_all)(void);
   // The slot's entry leads to `to` from now on; nothing happens where no wrapper was bound to it.
   void (*lead)(uint32_t slot, lbf_function to);
+  // What a name means to the MPI library that is recorded; null: nothing.
+  void* (*symbol)(const char* name);
+  // MPI is finalised: its library may be unloaded, and another one is none of the recorder's.
+  void (*release_library)(void);
   // Processor time that finding and loading the recorder took, in ns.
   uint64_t load_cpu_ns;
 };

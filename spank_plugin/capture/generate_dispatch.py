@@ -12,7 +12,7 @@ writes dispatch_entries.c and dispatch_exports.map
 import os
 import sys
 
-from mpi_description import FORTRAN_ANSWERS, MPI_ERR_OTHER, layout, read_functions, slots
+from mpi_description import CALLED_FIRST, FORTRAN_ANSWERS, MPI_ERR_OTHER, layout, read_functions, slots
 
 HEAD = '''\
 // Made from event/mpi_functions.yml by spank_plugin/capture/generate_dispatch.py.
@@ -41,8 +41,9 @@ def entry(slot):
     cast = f'({returns} (*)({types}))'
     # A callee with '...' is told how many arguments are in other registers: none. The entry itself changes nothing there.
     unbound_cast = f'({returns} (*)(word, ...))' if slot.function.get('variadic') and not slot.fortran else cast
+    bind = 'lbf_dispatch_bind_anew' if slot.function['name'] in CALLED_FIRST else 'lbf_dispatch_bind'
     lines = [f'static {returns} unbound_{slot.number}({parameters}) {{',
-             f'  const lbf_function f = lbf_dispatch_bind({slot.number});',
+             f'  const lbf_function f = {bind}({slot.number}, __builtin_return_address(0));',
              f'  if (f == 0) {{ {missing(slot, returns)} }}',
              f'  {give}({unbound_cast}f)({arguments});',
              '}',
@@ -80,13 +81,17 @@ def main():
         file.write(f'const uint64_t lbf_dispatch_layout = {layout(table)};\n')
         file.write('lbf_function lbf_dispatch_targets[] = {\n')
         file.write(''.join(f'    (lbf_function)unbound_{slot.number},\n' for slot in table))
-        file.write('};\nconst char* const lbf_dispatch_names[] = {\n')
+        file.write('};\n')
+        file.write(f'unsigned char lbf_dispatch_recorded[{len(table)}];\n')
+        for name, kind in ('targets', 'lbf_function'), ('recorded', 'unsigned char'):
+            file.write(f'static {kind} caller_{name}[LBF_DISPATCH_CALLERS][{len(table)}];\n')
+            file.write(f'{kind}* lbf_dispatch_caller_{name}(size_t place) {{ return caller_{name}[place]; }}\n')
+        file.write(f'unsigned long long lbf_dispatch_missing[{len(table)}];\n')
+        file.write('const char* const lbf_dispatch_names[] = {\n')
         file.write(''.join(f'    "{slot.name}",\n' for slot in table))
-        file.write('};\nconst char* const lbf_dispatch_pmpi_names[] = {\n')
-        file.write(''.join(f'    "{slot.pmpi}",\n' for slot in table))
         file.write('};\n')
     with open(os.path.join(sys.argv[2], 'dispatch_exports.map'), 'w', encoding='utf-8') as file:
-        file.write('{\n  global:\n')
+        file.write('{\n  global:\n    __asan_default_options;\n')
         for slot in table:
             file.write(''.join(f'    {name};\n' for name in [slot.name] + slot.aliases))
         file.write('  local:\n    *;\n};\n')

@@ -1,12 +1,9 @@
 // Finds the program's MPI library; see library.h.
 #include "spank_plugin/capture/library.h"
 
-#include <dlfcn.h>
-
 #include <cstring>
 #include <initializer_list>
 
-#include "spank_plugin/capture/loaded_symbol.h"
 #include "spank_plugin/capture/mpi_family.h"
 
 namespace lbf::capture {
@@ -17,19 +14,9 @@ namespace {
 
 constinit const lbf_dispatch_host* host = nullptr;
 
-// The default search order: of a data object (MPI_COMM_WORLD) that the program was linked against, the program
-// itself may hold the one copy that everybody uses.
-void* symbol_anywhere(const char* name) noexcept {
-  if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
-  for (const char* prefix : family::kLibraries) {
-    if (void* p = LoadedLibrary(prefix).symbol(name)) return p;
-  }
-  return nullptr;
-}
-
 void find_sentinel(const void* (&addresses)[4], const char* const (&names)[4]) noexcept {
   for (int i = 0; i < 4 && names[i] != nullptr; ++i) {
-    if (void* p = symbol_anywhere(names[i])) addresses[i] = p;
+    if (void* p = host->symbol(names[i])) addresses[i] = p;
   }
 }
 
@@ -37,17 +24,17 @@ void find_sentinel(const void* (&addresses)[4], const char* const (&names)[4]) n
 
 const char* find_library() noexcept {
   if (library.comm_world != MPI_Comm{}) return nullptr;
-#define LBF_CAPTURE_FIND(name)                                                              \
-  library.name = reinterpret_cast<decltype(Library::name)>(symbol_anywhere("PMPI_" #name)); \
+#define LBF_CAPTURE_FIND(name)                                                           \
+  library.name = reinterpret_cast<decltype(Library::name)>(host->symbol("PMPI_" #name)); \
   if (library.name == nullptr) return "the MPI library has no PMPI_" #name;
   LBF_CAPTURE_PMPI(LBF_CAPTURE_FIND)
 #undef LBF_CAPTURE_FIND
 #define LBF_CAPTURE_FIND_IF_ANY(name) \
-  library.name = reinterpret_cast<decltype(Library::name)>(symbol_anywhere("PMPI_" #name))
+  library.name = reinterpret_cast<decltype(Library::name)>(host->symbol("PMPI_" #name))
   LBF_CAPTURE_FIND_IF_ANY(Group_from_session_pset);
   LBF_CAPTURE_FIND_IF_ANY(Session_f2c);
 #undef LBF_CAPTURE_FIND_IF_ANY
-  if (!family::find_predefined(library, symbol_anywhere)) return family::kNoPredefined;
+  if (!family::find_predefined(library, host->symbol)) return family::kNoPredefined;
   find_fortran_sentinels();
   return nullptr;
 }
@@ -60,6 +47,10 @@ void find_fortran_sentinels() noexcept {
 
 void resolve_all_next() noexcept {
   host->bind_all();
+}
+
+void release_library() noexcept {
+  host->release_library();
 }
 
 std::uint64_t load_cpu_ns() noexcept {

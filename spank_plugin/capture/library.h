@@ -85,6 +85,8 @@ inline lbf_function next_function(std::size_t slot) noexcept {
 }
 // All of them that can be found now, so that no look-up happens on the MPI path later.
 void resolve_all_next() noexcept;
+// MPI is finalised: the library may be unloaded from here on.
+void release_library() noexcept;
 // Processor time that the preload needed to find and load this library, in ns.
 std::uint64_t load_cpu_ns() noexcept;
 

@@ -10,6 +10,9 @@ VARIADIC_WORDS = 6
 BUFFERS = ('buf', 'send_buf', 'recv_buf')
 STRINGS = ('string', 'string_out', 'strings')
 MPI_ERR_OTHER = 16
+# What a program, or a library, asks MPI before anything else.
+CALLED_FIRST = ('MPI_Init', 'MPI_Init_thread', 'MPI_Initialized', 'MPI_Finalized', 'MPI_Session_init', 'MPI_Comm_rank',
+                'MPI_Comm_size', 'MPI_Query_thread', 'MPI_Get_version', 'MPI_Get_library_version')
 FORTRAN_ANSWERS = ('MPI_Initialized', 'MPI_Finalized')  # answer "no" where there is no MPI library
 
 
@@ -22,7 +25,6 @@ class Slot:
         self.binding = binding          # 'c', 'mpifh', 'f08', 'f08ts'
         self.fortran = binding != 'c'
         self.name = name
-        self.pmpi = ('p' if self.fortran else 'P') + name
         self.aliases = aliases
         arguments = function['arguments']
         self.error_word = None

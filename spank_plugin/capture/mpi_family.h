@@ -2,7 +2,7 @@
 // each family, against its mpi.h; everything that no macro of mpi.h tells the compiler stands in that family's
 // header, which has the same names as the other's:
 //
-//   family::kLibraries, kFortran...          where functions and sentinels are looked up
+//   family::kFortran...                      names of the Fortran sentinels
 //   family::find_predefined                  the predefined handles
 //   family::kSharedQueues, shared_queue      handles that several complete requests have in common
 //   family::f08_first_index                  what mpi_f08 calls the first of an array

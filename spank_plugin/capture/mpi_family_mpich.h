@@ -22,8 +22,6 @@ namespace family {
 
 inline constexpr char kNoPredefined[] = "the MPI library's handles are not those of MPICH 4.0";
 
-inline constexpr const char* kLibraries[] = {"libmpich.so", "libmpi.so", "libmpichfort.so", "libmpifort.so"};
-
 // No wrapper sees a Fortran buffer. mpi_f08's ignored statuses are objects.
 inline constexpr const char* kFortranInPlace[4] = {};
 inline constexpr const char* kFortranStatusIgnore[4] = {"MPIR_F08_MPI_STATUS_IGNORE_OBJ"};

@@ -17,9 +17,6 @@ namespace family {
 
 inline constexpr char kNoPredefined[] = "the MPI library lacks the predefined handles of Open MPI 4.1";
 
-// Libraries that hold the family's functions: C first, then the Fortran bindings.
-inline constexpr const char* kLibraries[] = {"libmpi.so", "libmpi_mpifh", "libmpi_usempif08"};
-
 // Fortran sentinels are addresses of COMMON blocks, in the four spellings of Fortran compilers.
 inline constexpr const char* kFortranInPlace[4] = {"mpi_fortran_in_place_", "mpi_fortran_in_place",
                                                    "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"};

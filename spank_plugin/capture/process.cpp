@@ -2,13 +2,13 @@
 // program fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
 #include "spank_plugin/capture/process.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/single_threaded.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "spank_plugin/capture/all_threads_barrier.h"
@@ -127,8 +127,14 @@ bool read_grant() noexcept {
 }
 
 bool is_directory(const char* path) noexcept {
-  struct stat status {};
-  return *path != '\0' && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+  const int fd = *path != '\0' ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+bool has_one_thread() noexcept {
+  const auto* const single = static_cast<const char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"));  // glibc 2.32
+  return single != nullptr && *single != 0;
 }
 
 // Without the locks: no other thread looks at the tables before the capture is on.
@@ -157,7 +163,7 @@ bool start_process() noexcept NO_THREAD_SAFETY_ANALYSIS {
   process.unknown.defined = true;
   process.world.defined = true;
   // Now it takes no time, when the MPI library has threads it does.
-  if (__libc_single_threaded) process.all_threads_barrier = register_all_threads_barrier();
+  if (has_one_thread()) process.all_threads_barrier = register_all_threads_barrier();
   clock_start();
   return true;
 }
@@ -178,8 +184,9 @@ void end_capture_without(const RingFailure& failure) noexcept REQUIRES(process.s
     t->attention.expected_control.store(kNever, std::memory_order_relaxed);
   if (said) return;
   said = true;
-  dprintf(STDERR_FILENO, "lbf: the capture of rank %d ends, a thread has no event ring: %s (%s): %s\n",
-          process.run.rank, failure.why, process.settings.directory, strerrordesc_np(failure.error));
+  errno = failure.error;
+  dprintf(STDERR_FILENO, "lbf: the capture of rank %d ends, a thread has no event ring: %s (%s): %m\n",
+          process.run.rank, failure.why, process.settings.directory);
 }
 
 Thread* start_thread() noexcept {
@@ -460,8 +467,8 @@ void process_initialised(int thread_level) noexcept {
   library.Get_library_version(version, &length);
   version[strcspn(version, "\n")] = '\0';
   snprintf(process.run.library_version, sizeof(process.run.library_version), "%.127s", version);
-  find_fortran_sentinels();
   resolve_all_next();
+  find_fortran_sentinels();  // of the libraries that are known by now
   clock_calibrate();
   process.run.init_leave_ticks = ticks_now();
   process.run.initialised.store(true, std::memory_order_release);
@@ -509,8 +516,8 @@ void process_init_failed_to_capture() noexcept {
   }
   if (rank != 0) return;
   if (process.refusal.error != 0) {
-    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", why, process.settings.directory,
-            strerrordesc_np(process.refusal.error));
+    errno = process.refusal.error;
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %m\n", why, process.settings.directory);
   } else {
     dprintf(STDERR_FILENO, "lbf: capture is off: %s\n", why);
   }

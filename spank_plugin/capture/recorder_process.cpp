@@ -159,6 +159,7 @@ void finalizing(Call& call) noexcept {
 void finalized(Call&) noexcept {
   stop_procedures();
   process_stop();
+  release_library();
 }
 
 void aborting(Call& call) noexcept {

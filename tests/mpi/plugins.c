@@ -1,0 +1,28 @@
+/* plugins WORD ...: a program that is linked to no MPI, and does what the words say, in their order:
+ *   a=FILE   opens FILE into a local scope as plugin a
+ *   A=FILE   opens FILE into the global scope as plugin A
+ *   a.NAME   calls its function NAME, and says what it returns
+ *   a-       closes it
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(int argc, char** argv) {
+  void* plugins[128] = {0};
+  for (int i = 1; i < argc; ++i) {
+    const char* const word = argv[i];
+    void** const plugin = &plugins[word[0] & 127];
+    if (word[1] == '=') {
+      *plugin = dlopen(word + 2, RTLD_NOW | (word[0] <= 'Z' ? RTLD_GLOBAL : RTLD_LOCAL));
+      if (*plugin == NULL) return fprintf(stderr, "plugins: %s\n", dlerror()), 1;
+    } else if (word[1] == '.') {
+      int (*const function)(void) = (int (*)(void))dlsym(*plugin, word + 2);
+      if (function == NULL) return fprintf(stderr, "plugins: %s\n", dlerror()), 1;
+      printf("%s %d\n", word, function());
+    } else {
+      dlclose(*plugin);
+    }
+    fflush(stdout);
+  }
+  return 0;
+}
