@@ -52,7 +52,7 @@ constexpr int kOffSleepMs = 500;
 constexpr int kIdleSleepMs = 1000;  // with nothing to drain: the kernel tells of new rings
 // As long as no ring was there the relay looks for programs without one, after this time and then more and more rarely:
 // a look reads the environment of all of the user's processes.
-constexpr std::uint64_t kFirstLookNs = 250'000'000;
+constexpr std::uint64_t kFirstLookNs = 1'000'000'000;
 // A request must end within the time that the plugin waits for the relay (docs/relay.md, "Ends").
 constexpr Seconds kRequestTimeoutS = 3;
 constexpr Seconds kConnectTimeoutS = 1;

@@ -177,6 +177,35 @@ TEST_F(PluginTest, AJobThatAJobSubmitsHasNoneOfItsOptions) {
   for (const char* name : {"LBF_OPTION_PREDICT", "LBF_USER_OVERHEAD", "LBF_OPTION_OVERHEAD"}) ::unsetenv(name);
 }
 
+// A script under lbf-run submits a job, which runs when lbf-run may be gone.
+TEST_F(PluginTest, ABatchJobLeavesLbfRun) {
+  const std::vector<std::pair<const char*, const char*>> of_lbf_run = {{"LBF_PREDICT", "off"},
+                                                                       {"LBF_RUN_USER_PREDICT", "on"},
+                                                                       {"LBF_RUN_RING_DIR", "/dev/shm"},
+                                                                       {"LBF_CAPTURE_DIR", "/dev/shm/lbf-run-1-a"},
+                                                                       {"LBF_TOKEN", "t"},
+                                                                       {"SLURM_TASK_PROLOG", "/l/lbf-task-prolog"},
+                                                                       {"SLURM_TASK_EPILOG", "/l/lbf-task-epilog"},
+                                                                       {"LBF_RUN_USER_TASK_EPILOG", "/mine"},
+                                                                       {"LD_PRELOAD", "/l/liblbf_capture.so:/u.so"}};
+  char* const own_name = program_invocation_short_name;
+  char sbatch[] = "sbatch";
+  for (char* const name : {own_name, sbatch}) {
+    for (const auto& [variable, value] : of_lbf_run) ::setenv(variable, value, 1);
+    program_invocation_short_name = name;
+    start(S_CTX_ALLOCATOR);
+    EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+    program_invocation_short_name = own_name;
+    const bool left = name == sbatch;
+    EXPECT_STREQ(::getenv("LBF_PREDICT"), left ? "on" : "off") << "salloc's command is lbf-run's";
+    EXPECT_STREQ(::getenv("SLURM_TASK_EPILOG"), left ? "/mine" : "/l/lbf-task-epilog");
+    EXPECT_STREQ(::getenv("LD_PRELOAD"), left ? "/u.so" : "/l/liblbf_capture.so:/u.so");
+    for (const char* variable : {"LBF_CAPTURE_DIR", "LBF_TOKEN", "SLURM_TASK_PROLOG", "LBF_RUN_RING_DIR"})
+      EXPECT_EQ(::getenv(variable) == nullptr, left) << variable;
+  }
+  for (const auto& [variable, value] : of_lbf_run) ::unsetenv(variable);
+}
+
 TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndIsReadyForMpirun) {
   host().environment["SLURM_JOB_NODELIST"] = "node[1-3]";
   host().environment["SLURM_CPUS_ON_NODE"] = "6";
