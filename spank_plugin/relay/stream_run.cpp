@@ -146,6 +146,9 @@ double StreamRun::pass(ClockReading now, const TickRate& rate) {
     regulate(now, rate);
   }
   if (now.monotonic_ns - cost_written_ns_ >= kCostIntervalNs) write_cost(now.monotonic_ns);
+  // When the last process has ended the step mostly does, too: what waits then is what its end waits for.
+  const bool was_at_rest = std::exchange(at_rest_, collector_.idle());
+  if (at_rest_ && !was_at_rest) builder_.flush();
   return fullest;
 }
 

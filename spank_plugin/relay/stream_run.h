@@ -79,7 +79,8 @@ class StreamRun {
   Nanoseconds realtime_offset_ns_ = 0;
   Seconds pass_cpu_s_ = 0;
   Seconds common_cpu_s_ = 0;
-  bool begun_ = false;  // a process was taken
+  bool begun_ = false;   // a process was taken
+  bool at_rest_ = true;  // no process is there
   Seconds once_cpu_s_ = 0;
   bool history_told_ = false;
   std::uint64_t decided_ns_ = 0;
