@@ -494,7 +494,7 @@ Result<void> Matcher::feed_after_sleep(Rank rank, RankState& state, const Event&
 
 Result<void> Matcher::feed_look(Rank rank, RankState& state, const Event& event, const Sleep& sleep) {
   const bool is_wait = event.kind == EventKind::kWait;
-  const ActiveRequest* const request = is_wait ? state.requests.find(event.request) : nullptr;
+  const ActiveRequest* const request = is_wait && event.values.empty() ? state.requests.find(event.request) : nullptr;
   const bool in_background = request != nullptr && request->what() == RequestKind::kCollective;
   if (is_wait && !in_background) {
     keep_sleep(rank, sleep);

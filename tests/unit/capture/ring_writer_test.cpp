@@ -186,6 +186,22 @@ TEST_F(RingWriterTest, AdjustmentsAddUpBeforeTheNextRecord) {
   EXPECT_EQ(all[2].record.kind, static_cast<std::uint8_t>(EventKind::kSend));
 }
 
+TEST_F(RingWriterTest, SleepAfterALookIsPartOfWhatIsBlocked) {
+  writer_.adjust(0, 20, 0);
+  constexpr std::uint64_t kSleep = (std::uint64_t{7} << 32) + 0x89abcdef;
+  for (int i = 0; i < 2; ++i) {
+    writer_.adjust(0, kSleep, 0);
+    writer_.note_look_sleep(kSleep);
+  }
+  call(10, 20);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 2u);
+  const ring::Adjustment told = ring::adjustment_of(all[0].record);
+  EXPECT_EQ(told.blocked, 20 + 2 * kSleep);
+  EXPECT_EQ(told.look_sleep, 2 * kSleep);
+  EXPECT_EQ(told.look_sleeps, 2u);
+}
+
 TEST_F(RingWriterTest, EveryLengthSurvivesTheEndOfTheDataArea) {
   std::mt19937 random(1);
   std::uint64_t sent = 0;
