@@ -109,8 +109,12 @@ void Collector::look_at(CapturedProcess& process, StepState step, Pass& pass) {
   process.observe_life(step, pass);
   process.read_status(pass);
   if (!process.taken() && !take(process, pass)) {
-    // It never came out of MPI_Init, or is no process of this step.
-    if (!process.alive() || step == StepState::kEnded) process.leave_out();
+    if (process.ended() || (process.alive() && step == StepState::kRunning)) return;
+    if (never_begun_.empty()) {
+      never_begun_ = "process " + std::to_string(process.pid()) + " (" +
+                     process.rings().front().reader.identity().executable + ")";
+    }
+    process.leave_out();
     return;
   }
   process.observe_cost(options_.primitives, pass, costs_[process.rank()]);
@@ -153,6 +157,8 @@ void Collector::finish(ClockReading now, const TickRate& rate, BatchBuilder& out
     remove_files(process);
   }
   processes_.clear();
+  if (ranks_taken_.empty() && !never_begun_.empty())
+    pass.note(never_begun_ + " never came out of MPI_Init: is it srun --mpi=pmix that is missing?");
   if (left_out_ > 1) {
     pass.note(std::to_string(left_out_) + " processes on this node were left out (not of the step's MPI_COMM_WORLD)");
   }

@@ -104,6 +104,7 @@ class Collector {
   std::size_t left_out_ = 0;
   std::size_t notes_ = 0;
   bool small_ring_noted_ = false;
+  std::string never_begun_;  // the first process that ended before it came out of MPI_Init
   std::map<Rank, RankCost> costs_;
   std::vector<std::pair<std::int32_t, Rank>> unfinished_;
 

@@ -306,7 +306,7 @@ void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
                                     [](const auto& stream) { return stream.second.processes_left_out > 0; });
   const bool lost =
       std::any_of(streams.begin(), streams.end(), [](const StreamState& state) { return state.end->lost_batches > 0; });
-  if (!left_out && !lost) remarks_.add_reason("no MPI program was seen (no process called MPI_Init)");
+  if (!left_out && !lost) remarks_.add_reason("no MPI program was seen (no process came out of MPI_Init)");
 }
 
 void StepTotals::report_stream(const std::string& node, const StreamState& state) {

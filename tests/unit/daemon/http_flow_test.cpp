@@ -302,7 +302,7 @@ TEST_F(HttpFlow, AStepWithoutMpiIsNotComplete) {
   EXPECT_EQ(step["state"], "partial");
   EXPECT_TRUE(step["predictions"].empty());
   EXPECT_TRUE(step["measured_s"].is_null());
-  EXPECT_EQ(step["why_partial"], "no MPI program was seen (no process called MPI_Init)");
+  EXPECT_EQ(step["why_partial"], "no MPI program was seen (no process came out of MPI_Init)");
 }
 
 // mpirun inside a job: its daemon is the step's one task, the program's processes are not Slurm's.

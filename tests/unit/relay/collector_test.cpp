@@ -340,6 +340,20 @@ TEST_F(CollectorTest, AProcessInMpiInitIsWaitedFor) {
   (void)finish();
 }
 
+// Open MPI without --mpi=pmix ends there: the step was "complete", and "no process called MPI_Init".
+TEST_F(CollectorTest, AProcessThatEndsInMpiInitIsNamed) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  file.set_state(ring::ProcessState::kStarting);
+  pass();
+  process.kill();
+  const auto decoded = finish();
+  EXPECT_EQ(collector_->processes_left_out(), 0U) << "it may be a tool beside the program";
+  const auto notes = of_type(decoded, "note");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0]["text"].get<std::string>(), testing::HasSubstr("never came out of MPI_Init"));
+}
+
 TEST_F(CollectorTest, CallsThatWereLeftAreCounted) {
   Sleeper process;
   RingFile file(dir_.path(), process.pid(), process.pid());
