@@ -65,8 +65,8 @@ class ObjectScope {
   void* handle_ = nullptr;
 };
 
-// What the name is in the global scope; nullptr: nothing. (RTLD_DEFAULT would bind the object that has it to the preload,
-// for good: it would stay when the program closes it.)
+// What the name is in the global scope; nullptr: nothing. (RTLD_DEFAULT would bind the object that has it to the
+// preload, for good: it would stay when the program closes it.)
 void* global_symbol(const char* name) noexcept;
 
 // What the name is in the own scope of the first object that came after the start and has it there; nullptr: none has.

@@ -1,7 +1,7 @@
-/* Hundreds of receives, tested and waited for together in all ways, mostly before any of them is over. Between two tests
- * they change places, and what is over is replaced by a new receive, which gets the old one's handle from the library.
- * Each message has a tag of its own: a receive's end that is taken for another one's shows.
- * polling threads: while another thread takes the handles that the library lets go of. */
+/* Hundreds of receives, tested and waited for together in all ways, mostly before any of them is over. Between two
+ * tests they change places, and what is over is replaced by a new receive, which gets the old one's handle from the
+ * library. Each message has a tag of its own: a receive's end that is taken for another one's shows. polling threads:
+ * while another thread takes the handles that the library lets go of. */
 #include <pthread.h>
 
 #include "counted.h"

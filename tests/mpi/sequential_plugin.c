@@ -1,4 +1,5 @@
-/* What was linked to sequential_mpi.c: a plugin for plugins.c, or a library that a program of a real MPI uses as well. */
+/* What was linked to sequential_mpi.c: a plugin for plugins.c, or a library that a program of a real MPI uses as well.
+ */
 int MPI_Initialized(int* flag);
 int MPI_Init(int* argc, char*** argv);
 int MPI_Finalize(void);

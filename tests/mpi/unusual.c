@@ -1,4 +1,5 @@
-/* unusual WAY...: an MPI program whose ways hide it from who looks from outside. Two messages around a ring of all ranks.
+/* unusual WAY...: an MPI program whose ways hide it from who looks from outside. Two messages around a ring of all
+ * ranks.
  *
  *   environ   writes over its environment in the stack behind MPI_Init, as setproctitle() does
  *   handle    looks MPI up in a handle of the library, past LD_PRELOAD
@@ -36,7 +37,8 @@ static int has(int argc, char** argv, const char* way) {
 int main(int argc, char** argv) {
   int (*init)(int*, char***) = MPI_Init;
   int (*finalize)(void) = MPI_Finalize;
-  int (*sendrecv)(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*) = MPI_Sendrecv;
+  int (*sendrecv)(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status*) =
+      MPI_Sendrecv;
   int (*comm_rank)(MPI_Comm, int*) = MPI_Comm_rank;
   int (*comm_size)(MPI_Comm, int*) = MPI_Comm_size;
   if (has(argc, argv, "handle")) {

@@ -1,5 +1,5 @@
-/* A program of a real MPI library, in C, and of a solver that was linked to a sequential stand-in: the stand-in's Fortran
- * functions, which nobody else has, are no calls of the real one. */
+/* A program of a real MPI library, in C, and of a solver that was linked to a sequential stand-in: the stand-in's
+ * Fortran functions, which nobody else has, are no calls of the real one. */
 #include <mpi.h>
 #include <stdio.h>
 
