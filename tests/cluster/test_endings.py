@@ -174,7 +174,7 @@ class Endings(StepsThatSlurmEnds):
         process, job = self.start_step(*command)
         before = self.running_step(job, enough_events=500)
         self.scancel("--signal=USR2", job)  # MPICH has a use for SIGUSR1
-        captured = self.assert_is_kept(process, job, before, f"signal {int(signal.SIGUSR2)}")
+        captured = self.assert_is_kept(process, job, before, f"signal {int(signal.SIGUSR2)} (SIGUSR2)")
         self.assertEqual(self.status_without_lbf(lambda bare: self.scancel("--signal=USR2", bare), *command), captured.status)
 
     def test_the_time_limit(self):
