@@ -1,7 +1,7 @@
 // Spool: batches that lbfd could not be given, in a bounded local file.
 //
 // Place in the event's way: Delivery -> *SpoolFile* -> (lbfd is back) -> Delivery, or the next relay of the
-// same user on this node, or `lbf-relay --flush-spool`. Implements docs/relay.md ("Spool file, version 1"). A
+// same user on this node, or `lbf-relay --flush-spool`. Implements docs/formats/spool-v1.md. A
 // record is believed only after its checksum; a file that was cut in the middle of a record ends before it.
 #pragma once
 
