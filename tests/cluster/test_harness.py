@@ -56,7 +56,8 @@ class Harness(ClusterCase):
         self.assertLess(rates["100mbit"], 100e6)
         self.assertGreater(rates["100mbit"], 2 * rates["20mbit"])
         cluster("shape", self.name, "all", "none")
-        self.assertGreater(size * 8 / self.one_way_s(2, size, rounds), 100e6)
+        # Once is enough: other tests may hold a processor meanwhile.
+        self.wait_for(lambda: size * 8 / self.one_way_s(2, size, rounds) > 100e6, 60, "the link is still shaped")
 
     def test_wrong_arguments_are_refused_with_one_line(self):
         for arguments in (("up", "Wrong", "--nodes", "1"), ("up", "x", "--nodes", "0"),
