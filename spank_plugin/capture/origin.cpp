@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace lbf::capture {
@@ -24,9 +23,14 @@ void copy_variables(const char* const* names, std::size_t count, char* words, st
 void read_origin(Origin& origin) noexcept {
   constexpr std::size_t kCount = sizeof(ring::kLaunchVariables) / sizeof(ring::kLaunchVariables[0]);
   copy_variables(ring::kLaunchVariables, kCount, origin.launch, sizeof(origin.launch));
-  struct stat status {};
-  const bool known = stat("/proc/self/ns/pid", &status) == 0 && status.st_ino != ring::kFirstPidNamespace;
-  origin.pid_namespace = known ? status.st_ino : 0;
+  // "pid:[INODE]"; not by stat(), which glibc has as a function since 2.33 only.
+  constexpr const char* kPrefix = "pid:[";
+  char link[64];
+  const ssize_t bytes = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+  link[bytes > 0 ? bytes : 0] = '\0';
+  const bool known = strncmp(link, kPrefix, strlen(kPrefix)) == 0;
+  const unsigned long long inode = known ? strtoull(link + strlen(kPrefix), nullptr, 10) : 0;
+  origin.pid_namespace = inode != ring::kFirstPidNamespace ? inode : 0;
 }
 
 std::uint32_t ranks_on_node() noexcept {

@@ -127,7 +127,7 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
             {"init_s", 0.25}}.dump());
       }
       for (int round = 0; round < rounds; ++round) {
-        compute(1e-3 * (rank + 1));
+        compute(1e-3 * (1 + rank * more_work));
         if (rank == 0 || all_send_first) {
           send();
           receive();

@@ -20,6 +20,7 @@ namespace lbf::test {
 struct RingProgram {
   std::vector<std::vector<int>> ranks_of_node = {{0, 1}, {2, 3}};
   int rounds = 40;
+  double more_work = 1;                     // of each rank than of the one before it, in ms a round
   int batches = 4;                          // of each stream
   std::string library = "Open MPI v4.1.4";  // MPI_Get_library_version, of every process
   std::string build_id;                     // of the program; empty: the relay does not say

@@ -23,6 +23,7 @@ class EndedCapture : public testing::Test {
         << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0], [1000, 90.0]]\n"
            "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0]]\n";
     program_.rounds = 400;
+    program_.more_work = 0;  // their windows end together
     program_.unseen_s = 60;
     program_.cost = {{"recording_s", 0.4}, {"direct_s", 0.6}, {"recorded_calls", 3200}, {"state", "off"}};
   }
