@@ -93,6 +93,7 @@ def command_kill_node(options):
             os.kill(int(pid), signal.SIGKILL)
         except ProcessLookupError:
             pass
+    wait_until(lambda: not cluster.daemon_pid(f"slurmd-{options.node}"), READY_TIMEOUT_S, 0.05)
     say(f"{options.node} of {options.name} is dead; bring it back with: cluster start-node {options.name} {options.node}")
 
 
