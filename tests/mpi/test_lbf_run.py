@@ -156,7 +156,7 @@ class LbfRun(unittest.TestCase):
 
     def test_who_only_asks_joins_the_one_that_runs(self):
         self.lbf_run(MPIRUN, "-np", "2", f"{PROGRAMS}/unusual")
-        running, folder = self.start("sleep", "30")
+        running, folder = self.start("sleep", "12")
         self.assertEqual(1, len(self.steps()))
         self.assertTrue(os.path.exists(f"{folder}/lbfd.sock"), "it was joined, not ended")
         other = self.lbf_run("true", status=1)
@@ -164,7 +164,7 @@ class LbfRun(unittest.TestCase):
         running.kill()
 
     def test_what_a_killed_one_leaves_is_removed_by_the_next(self):
-        running, folder = self.start("sleep", "30")
+        running, folder = self.start("sleep", "12")
         running.send_signal(signal.SIGKILL)
         running.wait()
         self.assertTrue(os.path.exists(f"{folder}/token"))
