@@ -35,13 +35,12 @@ class Procedures(unittest.TestCase):
         return done
 
     def lbf_run(self, options, ranks, *program):
-        """The program under lbf-run --procedures; what it printed, and its step."""
+        """The program under lbf-run --procedures; what it printed, and its step, the newest one."""
         done = self.run_command(f"{BUILD}/bin/lbf-run", "--dir", f"{self.work}/data", *options, "--", MPIRUN,
                                 *(["--oversubscribe"] if "mpich" not in MPIRUN else []), "-np", str(ranks), *program)
         listed = self.run_command(f"{BUILD}/bin/lbf-run", "--dir", f"{self.work}/data", "--", "lbf-report", "-a", "--json",
                                   "-S", "now-1hours")
-        step, = json.loads(listed.stdout)["steps"]
-        return done, step
+        return done, max(json.loads(listed.stdout)["steps"], key=lambda step: step["job"])
 
     @staticmethod
     def own(done):
@@ -126,10 +125,14 @@ class Procedures(unittest.TestCase):
         self.assertGreater(cost["once_capture_s"], cost["direct_s"])
 
     def assert_auto_ends_on_one_list(self, options):
-        done, step = self.lbf_run([*options, "--procedures", "auto"], 2, f"{PROGRAMS}/procedures", "900", "apart")
-        self.skip_if_the_relay_closed_it(step)
-        by_name = {one["name"]: one for one in step["procedures"]["procedures"]}
-        notes = [note for note in step["notes"] if "list 1 of all ranks" in note]
+        for rounds in ("900", "3600"):
+            done, step = self.lbf_run([*options, "--procedures", "auto"], 2, f"{PROGRAMS}/procedures", rounds, "apart")
+            self.skip_if_the_relay_closed_it(step)
+            by_name = {one["name"]: one for one in step["procedures"]["procedures"]}
+            # Beside other programs the list may come too late for a short run.
+            if "the run ended before the list" not in by_name.get("auto", {}).get("note", ""):
+                break
+        notes = [note for note in step["notes"] if re.search(r"list \d+ of all ranks", note)]
         self.assertEqual(1, len(notes), f"{step['notes']} {done.stderr}")
         # spin is what they both call, and what samples find.
         self.assertTrue({"left", "right", "spin"} & set(by_name), step["procedures"])
