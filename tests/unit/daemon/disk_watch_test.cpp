@@ -3,11 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
-#include <memory>
-#include <sstream>
+#include "tests/support/captured_log.h"
 
 namespace lbf::disk_watch_test {
 namespace {
@@ -17,22 +14,9 @@ using namespace std::chrono_literals;
 
 class DiskWatchTest : public testing::Test {
  protected:
-  DiskWatchTest() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(text_);
-    auto logger = std::make_shared<spdlog::logger>("test", sink);
-    logger->set_pattern("%l %v");
-    spdlog::set_default_logger(logger);
-  }
-  ~DiskWatchTest() override { spdlog::set_default_logger(before_); }
-  // The lines since the last call.
-  std::string said() {
-    std::string all = text_.str();
-    text_.str("");
-    return all;
-  }
+  std::string said() { return captured_.said(); }
 
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  test::CapturedLog captured_;
   daemon::DiskWatch watch_{"traces", "it is tried again"};
   const daemon::DiskWatch::Clock::time_point start_{1000s};
   const Error full_{ErrorCode::kLimit, "cannot write /x: No space left on device"};

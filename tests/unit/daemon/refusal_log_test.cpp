@@ -2,11 +2,10 @@
 #include "predictor/daemon/http/refusal_log.h"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <memory>
-#include <sstream>
+
+#include "tests/support/captured_log.h"
 
 namespace lbf::refusal_log_test {
 namespace {
@@ -15,20 +14,9 @@ using namespace std::chrono_literals;
 
 class RefusalLogTest : public testing::Test {
  protected:
-  RefusalLogTest() {
-    auto logger = std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_));
-    logger->set_pattern("%l %v");
-    spdlog::set_default_logger(logger);
-  }
-  ~RefusalLogTest() override { spdlog::set_default_logger(before_); }
-  std::string said() {
-    std::string all = text_.str();
-    text_.str("");
-    return all;
-  }
+  std::string said() { return captured_.said(); }
 
-  std::ostringstream text_;
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  test::CapturedLog captured_;
   daemon::RefusalLog log_;
   const daemon::RefusalLog::Clock::time_point start_{1000s};
 };
