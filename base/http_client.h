@@ -29,6 +29,10 @@ struct HttpClientOptions {
 // Takes the body of an answer piece by piece, as it comes.
 using HttpBodySink = std::function<void(std::string_view piece)>;
 
+// For the environment of a program with a client: libcurl brings gnutls along, which would set itself up as it is
+// loaded, 1 ms of a start of 7. gnutls_global_init(3).
+inline constexpr const char* kHttpClientVariable = "GNUTLS_NO_IMPLICIT_INIT=1";
+
 enum class HttpAuth { kMunge, kNone };  // kNone: GET /v1/health only
 
 class HttpClient {

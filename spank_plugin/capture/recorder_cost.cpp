@@ -125,7 +125,7 @@ void measure_ideal(Thread& thread) noexcept {
   thread.attention.counted_at = 0;
   const std::uint64_t recorded = fastest_batch(recorded_send, [&] {
     thread.ring = RingWriter{};
-    thread.ring.attach(&header, data, header.capacity_bytes);
+    thread.ring.attach(&header, data, header.capacity_bytes, thread.bytes_there);
   });
   // Once more: a microsecond may have been one in which the processor's other thread was busy.
   without = std::min(without, fastest_batch(next_function(), [] {}));
@@ -142,7 +142,7 @@ void measure_ideal(Thread& thread) noexcept {
   thread.attention.expected_control.store(kNever, std::memory_order_relaxed);
   thread.counts.take_changes([](const ChannelEnd&, std::uint64_t) { return true; });
   thread.ring = RingWriter{};
-  thread.ring.attach(&header, data, header.capacity_bytes);
+  thread.ring.attach(&header, data, header.capacity_bytes, thread.bytes_there);
   for (std::atomic<std::uint64_t>* counter :
        {&header.head, &header.lost_records, &header.recorded.executions, &header.counted.executions,
         &header.counted.sampled, &header.counted.sampled_ticks, &header.capture_ticks_estimate,

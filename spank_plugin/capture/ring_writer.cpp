@@ -2,7 +2,21 @@
 // ring_writer.h.
 #include "spank_plugin/capture/ring_writer.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
+
 namespace lbf::capture {
+
+bool RingWriter::make_pages(std::uint64_t until) noexcept {
+  if (pages_end_) return false;
+  const std::uint64_t end = std::min((until + kPieceBytes - 1) / kPieceBytes * kPieceBytes, capacity_);
+  // An error where a write into a page that is not to be had would be a SIGBUS.
+  pages_end_ = madvise(data_ + there_until_, end - there_until_, kPopulateWrite) != 0;
+  if (pages_end_) return false;
+  there_until_ = end == capacity_ ? kAllThere : end;
+  return true;
+}
 
 void RingWriter::write_adjust(const ring::Adjustment& adjust) noexcept {
   if (!adjust.any()) return;

@@ -1,9 +1,9 @@
 // Writes the records of one thread into its event ring.
 //
 // Place in the event's way: MPI call -> recorder -> *ring writer* -> ring (spank_plugin/capture/ring.h) ->
-// relay. Single producer: every member function is called by the owning thread only. Nothing here waits,
-// allocates or makes a system call. What one MPI call records is published at once, when the call's leave is
-// known.
+// relay. Single producer: every member function is called by the owning thread only. Nothing here waits, allocates or
+// makes a system call, but for one per kPieceBytes in the ring's first round. What one MPI call records is published at
+// once, when the call's leave is known.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,18 @@ namespace lbf::capture {
 
 class RingWriter {
  public:
-  // REQUIRES: `capacity_bytes` is a power of two >= kMinCapacityBytes; header and data outlive the writer.
-  void attach(ring::Header* header, std::byte* data, std::uint64_t capacity_bytes) noexcept {
+  // The first `bytes_there` of the data have their pages; the others get theirs as they are needed.
+  // REQUIRES: `capacity_bytes` is a power of two >= kMinCapacityBytes; header and data outlive the writer; where
+  // bytes_there is less, data is at the begin of a page.
+  void attach(ring::Header* header, std::byte* data, std::uint64_t capacity_bytes, std::uint64_t bytes_there) noexcept {
     header_ = header;
     data_ = data;
     capacity_ = capacity_bytes;
+    there_until_ = bytes_there < capacity_bytes ? bytes_there : kAllThere;
   }
   static constexpr std::uint64_t kMinCapacityBytes = 4096;
+  static constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+  static constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE of Linux 5.14, which older headers lack
 
   // A call begins; what `append` adds until `commit` belongs to it.
   void begin_call(std::uint64_t enter, std::uint16_t function) noexcept {
@@ -181,7 +186,8 @@ class RingWriter {
     const std::uint64_t used = head_ - tail_;
     const std::uint64_t room =
         plain_ && used <= capacity_ && used + kept_back_ < capacity_ ? capacity_ - kept_back_ - used : 0;
-    const std::uint64_t end_of_data = (head_ | (capacity_ - 1)) + 1;
+    std::uint64_t end_of_data = (head_ | (capacity_ - 1)) + 1;
+    if (there_until_ < end_of_data) end_of_data = there_until_;
     plain_until_ = head_ + room < end_of_data ? head_ + room : end_of_data;
   }
 
@@ -189,11 +195,14 @@ class RingWriter {
   bool has_room(std::uint64_t bytes, std::uint64_t slack) noexcept {
     const std::uint64_t to_end = capacity_ - (head_ & (capacity_ - 1));
     const std::uint64_t needed = (bytes > to_end ? bytes + to_end : bytes) + slack + kept_back_;
-    if (head_ - tail_ + needed <= capacity_) [[likely]]
-      return true;
-    tail_ = header_->tail.load(std::memory_order_acquire);
-    return head_ - tail_ <= capacity_ && needed <= capacity_ - (head_ - tail_);
+    if (head_ - tail_ + needed > capacity_) [[unlikely]] {
+      tail_ = header_->tail.load(std::memory_order_acquire);
+      if (head_ - tail_ > capacity_ || needed > capacity_ - (head_ - tail_)) return false;
+    }
+    return head_ + needed <= there_until_ || make_pages(head_ + needed);
   }
+  // false: the file system has no more; the ring stays full.
+  bool make_pages(std::uint64_t until) noexcept;
 
   std::byte* claim(std::uint64_t bytes) noexcept {
     std::uint64_t offset = head_ & (capacity_ - 1);
@@ -259,6 +268,7 @@ class RingWriter {
   void stamp_others(std::uint64_t leave) noexcept;
   void close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept;
 
+  static constexpr std::uint64_t kAllThere = ~std::uint64_t{0};
   static constexpr std::size_t kWantedAhead = 1024;
   static constexpr std::uint64_t kPlainBytes = 512;  // larger records take the path that checks their size
   // Two lots of: pads, adjusts, kGap, two records. A window that closed leaves enough for the end.
@@ -267,14 +277,16 @@ class RingWriter {
   ring::Header* header_ = nullptr;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0;
-  std::uint64_t head_ = 0;         // written, not yet published
-  std::uint64_t plain_until_ = 0;  // up to here records fit in one piece and want no look at anything else
+  std::uint64_t head_ = 0;                 // written, not yet published
+  std::uint64_t there_until_ = kAllThere;  // the first round's data behind it have no pages yet
+  std::uint64_t plain_until_ = 0;          // up to here records fit in one piece and want no look at anything else
   std::uint64_t enter_ = 0;
   std::uint64_t first_head_ = 0;
   ring::Record* first_ = nullptr;
   std::uint16_t function_ = 0;
   bool several_ = false;
   bool lost_in_call_ = false;
+  bool pages_end_ = false;  // the file system had none at there_until_
   bool plain_ = true;       // no adjustment and no gap to write first
   std::uint64_t tail_ = 0;  // the consumer's, as last seen
   std::uint64_t kept_back_ = kKeptBackBytes;

@@ -180,6 +180,7 @@ struct alignas(64) Thread {
   StackBounds stack;
   NestedCalls nested;
   std::uint64_t mapped_bytes = 0;  // of the ring file
+  std::uint64_t bytes_there = 0;   // of its data that have pages from the start
   OwnGrants own_grants;
   ThreadProcedures procedures;
   Thread* next = nullptr;

@@ -7,11 +7,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 
 #include "spank_plugin/capture/recorder.h"
@@ -67,31 +69,35 @@ bool fallocate_whole(int fd, std::size_t bytes) noexcept {
   return done;
 }
 
-// Reserves the file's pages now: a write into a mapped page that a full tmpfs cannot supply would be a
-// SIGBUS.
-bool reserve(int fd, std::size_t bytes) noexcept {
+// Whether the ring's later pages can be made as they are needed, with an error where there are none (RingWriter).
+bool makes_pages_later() noexcept {
+  char here = 0;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  return madvise(reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&here) & ~(page - 1)), page,
+                 RingWriter::kPopulateWrite) == 0;
+}
+
+// A file of BYTES with the pages of its first THERE: a write into a mapped page that a full tmpfs cannot supply would
+// be a SIGBUS.
+bool reserve(int fd, std::size_t bytes, std::size_t there) noexcept {
   if (!is_size_allowed(bytes)) {
     errno = EFBIG;
     return false;
   }
-  if (fallocate_whole(fd, bytes)) return true;
-  if (errno != EOPNOTSUPP) return false;
+  if (!fallocate_whole(fd, there) && errno != EOPNOTSUPP) return false;
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0;
 }
 
-// Of what comes behind, each page is one page fault at the first record in it, 10 ns a record in the ring's first
-// round: less for a program of few calls than all pages at the start are.
-constexpr std::size_t kTouchedBytes = std::size_t{1} << 20;
-
-void touch_first(void* pages, std::size_t bytes) noexcept {
+// Each of them would be a page fault at the first record in it.
+void touch(void* pages, std::size_t bytes) noexcept {
   auto* const bytes_of = static_cast<volatile unsigned char*>(pages);
-  for (std::size_t at = 0; at < bytes && at < kHeaderBytes + kTouchedBytes; at += 4096) bytes_of[at] = 0;
+  for (std::size_t at = 0; at < bytes; at += 4096) bytes_of[at] = 0;
 }
 
 // What one record costs, measured on the ring before anybody reads it.
 std::uint64_t calibrate_call(std::byte* data, ring::Header* header, std::uint64_t capacity) noexcept {
   RingWriter writer;
-  writer.attach(header, data, capacity);
+  writer.attach(header, data, capacity, capacity);
   constexpr int kRounds = 64;  // 64 records of 48 bytes fit the smallest ring
   const std::uint64_t begin = ticks_now();
   for (int i = 0; i < kRounds; ++i) {
@@ -151,14 +157,20 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   std::atomic_ref<std::uint64_t>(header->magic).store(ring::kMagic, std::memory_order_release);
 }
 
-// The bytes of FD's data, reserved and taken from the process's room: those of the settings, or fewer. 0: no room,
-// FAILURE says why.
-std::uint64_t reserve_ring(int fd, RingFailure& failure) noexcept {
+// A ring's data: all of it is taken from the process's room and mapped; the first BYTES_THERE have their pages.
+struct RingData {
+  std::uint64_t capacity = 0;
+  std::uint64_t bytes_there = 0;
+};
+
+// As the settings want it, or fewer bytes. None: no room, FAILURE says why.
+RingData reserve_ring(int fd, RingFailure& failure) noexcept {
+  const std::uint64_t first = makes_pages_later() ? RingWriter::kPieceBytes : ~std::uint64_t{0};
   const std::uint64_t wanted = process.settings.ring_bytes;
   const std::uint64_t smallest = wanted < kSmallestFallbackBytes ? wanted : kSmallestFallbackBytes;
   std::uint64_t capacity = process.ring_room.take(kHeaderBytes, wanted, smallest);
   errno = ENOSPC;
-  while (capacity != 0 && !reserve(fd, kHeaderBytes + capacity)) {
+  while (capacity != 0 && !reserve(fd, kHeaderBytes + capacity, kHeaderBytes + std::min(capacity, first))) {
     const int error = errno;
     process.ring_room.give_back(kHeaderBytes + capacity);
     // A try that failed half-way may have left pages behind.
@@ -170,7 +182,7 @@ std::uint64_t reserve_ring(int fd, RingFailure& failure) noexcept {
     failure = {errno == EFBIG ? "no event ring fits the limit on the size of files (ulimit -f)"
                               : "no room for the event ring in LBF_CAPTURE_DIR",
                errno};
-  return capacity;
+  return {capacity, std::min(capacity, first)};
 }
 
 }  // namespace
@@ -185,7 +197,7 @@ Thread* make_ring(RingFailure& failure) noexcept {
     fail("no event ring can be made in LBF_CAPTURE_DIR", errno);
     return nullptr;
   }
-  const std::uint64_t capacity = reserve_ring(fd, failure);
+  const auto [capacity, bytes_there] = reserve_ring(fd, failure);
   if (capacity == 0) {
     unlink(hidden);
     close(fd);
@@ -208,7 +220,8 @@ Thread* make_ring(RingFailure& failure) noexcept {
   auto* thread = new (memory) Thread;
   thread->header = header;
   thread->mapped_bytes = bytes;
-  touch_first(pages, bytes);
+  thread->bytes_there = bytes_there;
+  touch(pages, kHeaderBytes + std::min(bytes_there, RingWriter::kPieceBytes));
   if (!thread->completed.open() || !thread->counts.open(kLog2Channels)) {
     fail("no memory for the capture's tables", errno);
     unlink(hidden);

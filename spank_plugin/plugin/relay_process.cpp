@@ -20,6 +20,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/http_client.h"
 #include "protocol/task_ends.h"
 
 namespace lbf::plugin {
@@ -160,7 +161,7 @@ Result<RelayProcess> RelayProcess::start(const std::string& program, const std::
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   // Not the user's environment: LD_PRELOAD and the like are for his program.
-  std::vector<std::string> variables{"PATH=/usr/bin:/bin", "LC_ALL=C"};
+  std::vector<std::string> variables{"PATH=/usr/bin:/bin", "LC_ALL=C", kHttpClientVariable};
   if (const char* socket = ::secure_getenv("LBF_MUNGE_SOCKET")) {
     variables.push_back(std::string("LBF_MUNGE_SOCKET=") + socket);
   }

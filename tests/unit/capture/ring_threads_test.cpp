@@ -23,7 +23,7 @@ TEST(RingThreads, WhatIsPublishedIsWholeAndStaysUntilItIsRead) {
   alignas(64) std::array<std::byte, kCapacity> data{};
   const std::jthread program([&](const std::stop_token& stop) {
     RingWriter writer;
-    writer.attach(header.get(), data.data(), kCapacity);
+    writer.attach(header.get(), data.data(), kCapacity, kCapacity);
     for (std::uint64_t call = 0; call < kCalls && !stop.stop_requested();) {
       writer.begin_call(call, 7);
       const auto values = static_cast<std::uint32_t>(call % 5);

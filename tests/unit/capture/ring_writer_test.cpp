@@ -3,6 +3,9 @@
 #include "spank_plugin/capture/ring_writer.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -24,7 +27,7 @@ class RingWriterTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kCapacity = 4096;
 
-  RingWriterTest() { writer_.attach(header_.get(), data_.data(), kCapacity); }
+  RingWriterTest() { writer_.attach(header_.get(), data_.data(), kCapacity, kCapacity); }
 
   // One call that leaves one record with `values` values that count up from `bytes`.
   void call(std::uint64_t enter, std::uint64_t leave, std::uint64_t bytes = 0, std::uint32_t values = 0) {
@@ -412,7 +415,7 @@ TEST(ProcedureWords, AreARecordOfTheirOwnWithoutTime) {
   auto header = std::make_unique<ring::Header>();
   alignas(8) static std::byte data[kCapacity];
   RingWriter writer;
-  writer.attach(header.get(), data, kCapacity);
+  writer.attach(header.get(), data, kCapacity, kCapacity);
   const std::string name = "grid::step";
   const std::string text = "why";
   ASSERT_TRUE(
@@ -434,6 +437,69 @@ TEST(ProcedureWords, AreARecordOfTheirOwnWithoutTime) {
   writer.begin_call(10, 1);
   EXPECT_NE(writer.append(EventKind::kSend), nullptr);
   writer.commit(11);
+}
+
+// A ring of 4 pieces in a file of FILE_BYTES; the first piece has its pages.
+class RingPages : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kCapacity = 4 * RingWriter::kPieceBytes;
+
+  void SetUp() override {
+    void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool can = madvise(page, 4096, RingWriter::kPopulateWrite) == 0;
+    munmap(page, 4096);
+    if (!can) GTEST_SKIP() << "this kernel has no MADV_POPULATE_WRITE: rings have all their pages at the start";
+  }
+  void make(std::uint64_t file_bytes) {
+    file_ = memfd_create("ring", 0);
+    ASSERT_EQ(ftruncate(file_, static_cast<off_t>(file_bytes)), 0);
+    data_ = mmap(nullptr, kCapacity, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    ASSERT_NE(data_, MAP_FAILED);
+    ASSERT_EQ(madvise(data_, RingWriter::kPieceBytes, RingWriter::kPopulateWrite), 0);
+    writer_.attach(header_.get(), static_cast<std::byte*>(data_), kCapacity, RingWriter::kPieceBytes);
+  }
+  void TearDown() override {
+    if (data_ != MAP_FAILED) munmap(data_, kCapacity);
+    if (file_ >= 0) close(file_);
+  }
+  // Records that a relay reads at once.
+  void write(std::uint64_t bytes) {
+    for (std::uint64_t written = 0; written < bytes; written += sizeof(ring::Record)) {
+      writer_.begin_call(1, 7);
+      writer_.append(EventKind::kSend, {});
+      writer_.commit(2);
+      header_->tail.store(header_->head.load());
+    }
+  }
+  std::uint64_t pieces() const {
+    struct stat status {};
+    fstat(file_, &status);
+    return static_cast<std::uint64_t>(status.st_blocks) * 512 / RingWriter::kPieceBytes;
+  }
+
+  std::unique_ptr<ring::Header> header_ = std::make_unique<ring::Header>();
+  RingWriter writer_;
+  int file_ = -1;
+  void* data_ = MAP_FAILED;
+};
+
+TEST_F(RingPages, ComeAsTheyAreNeeded) {
+  make(kCapacity);
+  write(RingWriter::kPieceBytes / 2);
+  EXPECT_EQ(pieces(), 1u);
+  write(RingWriter::kPieceBytes);
+  EXPECT_EQ(pieces(), 2u);
+  write(3 * kCapacity);
+  EXPECT_EQ(pieces(), 4u);
+  EXPECT_EQ(header_->lost_records.load(), 0u);
+}
+
+TEST_F(RingPages, AFullFileSystemIsAFullRingAndNoSignal) {
+  make(RingWriter::kPieceBytes);  // a write behind it would be a SIGBUS
+  write(2 * kCapacity);
+  EXPECT_LE(header_->head.load(), RingWriter::kPieceBytes);
+  EXPECT_GT(header_->head.load(), RingWriter::kPieceBytes / 2);
+  EXPECT_GT(header_->lost_records.load(), 0u);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ class IntervalRecords : public testing::Test {
   void SetUp() override {
     header_ = std::make_unique<ring::Header>();
     data_.resize(kCapacity);
-    writer_.attach(header_.get(), data_.data(), kCapacity);
+    writer_.attach(header_.get(), data_.data(), kCapacity, kCapacity);
   }
   const ring::Record& record_at(std::uint64_t offset) const {
     return *reinterpret_cast<const ring::Record*>(data_.data() + offset);
