@@ -27,8 +27,8 @@ constexpr Seconds kLongestHoldS = 2;
 constexpr Seconds kLongestHoldOfMuchS = 0.25;
 constexpr std::size_t kMuchBytes = std::size_t{1} << 20;  // of one thread
 // While a thread waits longer in a receive, the others' records come so much later: who sent to it may be
-// back from MPI_Ssend, and the thread has not had the processor since.
-constexpr Seconds kReceiverGraceS = 0.05;
+// back from MPI_Ssend, and the thread has not had the processor since, on a loaded node for long.
+constexpr Seconds kReceiverGraceS = 0.25;
 
 std::string_view name_of_end(ring::ProcessState state) {
   switch (state) {
