@@ -153,7 +153,7 @@ double StreamRun::pass(ClockReading now, const TickRate& rate) {
   return drained.fullest;
 }
 
-// Which records counting left is known once the last window's are out of the rings, and most of them sent.
+// Which records counting left is known once those of the last window are out of the rings.
 void StreamRun::note_drained(Bytes bytes) {
   if (capture_state() != cost::CaptureState::kCounting) {
     counting_passes_ = 0;
