@@ -31,6 +31,9 @@ constexpr Seconds kLeastCountedCall_s = 12e-9;
 constexpr Seconds kLeastRecordedCall_s = kDefaultRecordedCallS;
 // The relay still works off what a window recorded for so long: not the cost of counting.
 constexpr Nanoseconds kAfterWindow_ns = 500'000'000;
+// Counting leaves records, too, where communicators are made and used: from so many bytes of them a second on they are
+// most of what the relay works on.
+constexpr double kRecordBytesPerS = 1 << 20;
 // From so many recorded calls on, their cost is worth learning from.
 constexpr std::uint64_t kCallsToLearn = 1'000;
 constexpr Nanoseconds kFirstLook_ns = 10'000'000;
@@ -131,7 +134,8 @@ void Regulator::account(Nanoseconds now_ns, const NodeUsage& usage) {
   const NodeUsage change{
       std::max(usage.program_cpu_s - last_.program_cpu_s, 0.0), std::max(usage.capture_s - last_.capture_s, 0.0),
       std::max(usage.relay_cpu_s - last_.relay_cpu_s, 0.0),     grown(usage.recorded_calls, last_.recorded_calls),
-      grown(usage.counted_calls, last_.counted_calls),          std::max(usage.held_up_s - last_.held_up_s, 0.0)};
+      grown(usage.counted_calls, last_.counted_calls),          std::max(usage.held_up_s - last_.held_up_s, 0.0),
+      grown(usage.counting_bytes, last_.counting_bytes)};
   last_ = usage;
   budget_.earn(change.program_cpu_s);
   budget_.spend(chargeable_s(change));
@@ -152,16 +156,26 @@ void Regulator::learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now
     recorded_call_seen_ = true;
   }
   if (state_ != CaptureState::kCounting || change.recorded_calls > 0) return;
+  const bool is_after_window = now_ns - closed_ns_ < kAfterWindow_ns + ns_of(passed_s);
+  if (change.counted_calls >= kCallsToLearn && (change.counting_bytes > 0 || !is_after_window))
+    learn_relayed_count(change, passed_s);
+  // The relay's own looks go on without any call being counted: ending the capture would not help against them.
+  const Seconds spent_s = change.capture_s + relayed_count_s_ * static_cast<double>(change.counted_calls);
   if (change.counted_calls >= kCallsToLearn) {
-    const Seconds once_s = change.capture_s / static_cast<double>(change.counted_calls);
+    const Seconds once_s = spent_s / static_cast<double>(change.counted_calls);
     counted_call_s_ = counted_call_seen_ ? moved(counted_call_s_, once_s, passed_s) : once_s;
     counted_call_seen_ = true;
   }
-  counting_now_per_s_ = change.capture_s / passed_s;
-  // The relay's own looks go on without any call being counted: ending the capture would not help against them.
-  over_by_counting_ = change.capture_s > settings_.limit * change.program_cpu_s;
-  if (now_ns - closed_ns_ < kAfterWindow_ns + ns_of(passed_s)) return;
-  counting_cost_per_s_ = moved(counting_cost_per_s_, cost_s / passed_s, passed_s);
+  counting_now_per_s_ = spent_s / passed_s;
+  over_by_counting_ = spent_s > settings_.limit * change.program_cpu_s;
+  if (!is_after_window) counting_cost_per_s_ = moved(counting_cost_per_s_, cost_s / passed_s, passed_s);
+}
+
+void Regulator::learn_relayed_count(const NodeUsage& change, Seconds passed_s) {
+  const bool leaves_records = static_cast<double>(change.counting_bytes) > kRecordBytesPerS * passed_s;
+  const Seconds relayed_s = leaves_records ? chargeable_s(change) - change.capture_s : 0;
+  const Seconds once_s = relayed_s / static_cast<double>(change.counted_calls);
+  relayed_count_s_ = relayed_count_s_ > 0 ? moved(relayed_count_s_, once_s, passed_s) : once_s;
 }
 
 Seconds Regulator::allowed_per_s() const {

@@ -36,6 +36,7 @@ struct NodeUsage {
   std::uint64_t recorded_calls = 0;  // while open
   std::uint64_t counted_calls = 0;   // while counting
   Seconds held_up_s = 0;             // of other ranks, by the relay (held_up.h)
+  std::uint64_t counting_bytes = 0;  // out of the rings: records that counting left
   // Not cumulative: windows end now and none begins, whatever the budget says. A rank has used up its grant (the
   // others are not to record alone), or another resource is at its limit (memory, network).
   bool must_close = false;
@@ -102,6 +103,7 @@ class Regulator {
   Seconds chargeable_s(const NodeUsage& change) const;
   void account(Nanoseconds now_ns, const NodeUsage& usage);
   void learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now_ns);
+  void learn_relayed_count(const NodeUsage& change, Seconds passed_s);
   Seconds cost_per_s_when_open() const { return recorded_call_s_ * calls_per_s_; }
   Seconds allowed_per_s() const;
   Seconds counting_cost_per_s() const;
@@ -140,9 +142,10 @@ class Regulator {
   double calls_per_s_;
   double cpu_per_s_ = 0;            // processor time of the program per second
   Seconds counting_cost_per_s_;     // of everything, while no call is recorded
-  Seconds counted_call_s_;          // one counted call
+  Seconds counted_call_s_;          // one counted call, with what the relay takes for it
   bool counted_call_seen_ = false;  // ... as the capture measured it
-  Seconds counting_now_per_s_ = 0;  // the capture's own cost at the last look, where it only counted
+  Seconds relayed_count_s_ = 0;     // the relay's part of it: 0 but where counting leaves records
+  Seconds counting_now_per_s_ = 0;  // the cost of counting at the last look, where the capture only counted
   bool over_by_counting_ = false;   // that alone was above the limit
   bool ended_ = false;
 };

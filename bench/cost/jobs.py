@@ -124,6 +124,7 @@ def overhead_jobs(options):
 def storm_kinds(options):
     storm = os.path.join(options.build, "bench/cost/storm")
     kinds = {"ping-pong": [storm, "pingpong", f"{STORM_S}"], "all-to-all": [storm, "alltoall", f"{STORM_S}"],
+             "communicators": [storm, "comms", f"{STORM_S}"], "used communicators": [storm, "used", f"{STORM_S}"],
              "4 threads": [storm, "threads", f"{STORM_S}"],  # of each of two ranks, each with messages to itself
              "silence, then ping-pong": [storm, "pingpong", f"{STORM_S + SILENT_S}", f"{SILENT_S}"]}
     if options.quick:

@@ -53,6 +53,7 @@ class ChannelCounts {
     if (slots_ == nullptr) return false;
     shift_ = 64 - log2_capacity;
     mask_ = (std::uint32_t{1} << log2_capacity) - 1;
+    named_ = kManyNames;
     forget_names();
     return true;
   }
@@ -65,6 +66,7 @@ class ChannelCounts {
     if (slot.count == 0) {
       slot.next_changed = first_changed_;
       first_changed_ = i + 1;
+      ++changed_;
     }
     slot.count += by;
     return true;
@@ -79,15 +81,16 @@ class ChannelCounts {
     if (i == kNoRoom || slots_[i].count == 0) return;
     if (epoch != names_epoch_) forget_names();
     names_epoch_ = epoch;
-    any_names_ = true;
-    name_of(end.side, comm, peer, tag) = {comm, peer_and_tag(peer, tag), &slots_[i].count};
+    const std::size_t place = place_of_name(end.side, comm, peer, tag);
+    if (named_ < kManyNames) named_at_[named_++] = static_cast<std::uint16_t>(place);
+    names_[place] = {comm, peer_and_tag(peer, tag), &slots_[i].count};
   }
   std::uint32_t names_epoch() const noexcept { return names_epoch_; }
   // Finds the counter of a channel, to be added to; it is valid until the counts are taken. false: only `count` knows
   // the way. REQUIRES: names_epoch() is the caller's number now.
   [[gnu::always_inline]] bool recall(SkippedSide side, std::uint64_t comm, std::int32_t peer, std::int32_t tag,
                                      std::uint64_t*& counter) noexcept {
-    const Name& name = name_of(side, comm, peer, tag);
+    const Name& name = names_[place_of_name(side, comm, peer, tag)];
     if (name.comm != comm || name.peer_and_tag != peer_and_tag(peer, tag)) [[unlikely]]
       return false;
     counter = name.count;
@@ -103,16 +106,32 @@ class ChannelCounts {
   // caller holds.
   template <class Visit>
   bool take_changes(Visit visit) noexcept NO_THREAD_SAFETY_ANALYSIS {
-    if (any_names_) forget_names();
+    forget_names();
     while (first_changed_ != 0) {
       Slot& slot = slots_[first_changed_ - 1];
       if (!visit(slot.end.end(), slot.count)) return false;
-      first_changed_ = slot.next_changed;
-      slot.count = 0;
+      take_out(first_changed_, slot);
     }
     if (used_ > mask_ / 2) {  // most of these may never be seen again
       __builtin_memset(static_cast<void*>(slots_), 0, (std::size_t{mask_} + 1) * sizeof(Slot));
       used_ = 0;
+    }
+    return true;
+  }
+  // The same for the channels of COMM. The others stay, where they are few: a walk over many for each communicator that
+  // is freed would take longer than to take them, too.
+  template <class Visit>
+  bool take_changes_of(std::uint32_t comm, Visit visit) noexcept {
+    if (changed_ > kFewChannels || used_ > mask_ / 2) return take_changes(visit);
+    forget_names();
+    for (std::uint32_t* link = &first_changed_; *link != 0;) {
+      Slot& slot = slots_[*link - 1];
+      if (slot.end.end().comm != comm) {
+        link = &slot.next_changed;
+        continue;
+      }
+      if (!visit(slot.end.end(), slot.count)) return false;
+      take_out(*link, slot);
     }
     return true;
   }
@@ -137,18 +156,31 @@ class ChannelCounts {
   static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
   static constexpr unsigned kLog2Names = 8;
   static constexpr std::uint32_t kNoRoom = ~std::uint32_t{0};
+  static constexpr std::uint32_t kFewChannels = 64;
+  // Where there are so many names the whole table of them is wiped.
+  static constexpr std::uint16_t kManyNames = 32;
 
   static std::uint64_t peer_and_tag(std::int32_t peer, std::int32_t tag) noexcept {
     return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
   }
-  [[gnu::always_inline]] Name& name_of(SkippedSide side, std::uint64_t comm, std::int32_t peer,
-                                       std::int32_t tag) noexcept {
+  [[gnu::always_inline]] static std::size_t place_of_name(SkippedSide side, std::uint64_t comm, std::int32_t peer,
+                                                          std::int32_t tag) noexcept {
     const std::uint64_t mixed = peer_and_tag(peer, tag) * 0x9e3779b97f4a7c15u + comm * 0xc2b2ae3d27d4eb4fu;
-    return names_[static_cast<std::size_t>(side)][mixed >> (64 - kLog2Names)];
+    return static_cast<std::size_t>(side) << kLog2Names | mixed >> (64 - kLog2Names);
   }
   void forget_names() noexcept {
-    __builtin_memset(static_cast<void*>(names_), 0xff, sizeof(names_));  // kNobody
-    any_names_ = false;
+    if (named_ == kManyNames) {
+      __builtin_memset(static_cast<void*>(names_), 0xff, sizeof(names_));  // kNobody
+    } else {
+      for (std::uint16_t i = 0; i < named_; ++i) names_[named_at_[i]].comm = kNobody;
+    }
+    named_ = 0;
+  }
+  // REQUIRES: LINK leads to SLOT.
+  void take_out(std::uint32_t& link, Slot& slot) noexcept {
+    link = slot.next_changed;
+    slot.count = 0;
+    --changed_;
   }
 
   // The slot of `end`; kNoRoom: it has none, and gets none.
@@ -173,9 +205,11 @@ class ChannelCounts {
   unsigned shift_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t first_changed_ = 0;
+  std::uint32_t changed_ = 0;
   std::uint32_t names_epoch_ = 0;
-  bool any_names_ = false;
-  Name names_[kSkippedSideCount][std::size_t{1} << kLog2Names] = {};
+  std::uint16_t named_ = 0;  // so many places in names_, one after the other
+  std::uint16_t named_at_[kManyNames] = {};
+  Name names_[std::size_t{kSkippedSideCount} << kLog2Names] = {};
 };
 
 }  // namespace lbf::capture

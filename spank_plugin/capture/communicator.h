@@ -63,6 +63,7 @@ struct Communicator {
   std::uint32_t posted = 0;
   bool defined = false;  // its kCommCreate record is in the ring
   bool foreign = false;  // has members outside MPI_COMM_WORLD, or was not seen being made: not modelled
+  bool unasked = false;  // made while calls were counted, and not used yet: `uid` is its child_seed, the rest is empty
   Communicator* next_freed = nullptr;
   References references;  // of requests; not counted of MPI_COMM_WORLD, which stays
 

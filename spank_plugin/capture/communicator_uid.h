@@ -26,8 +26,17 @@ constexpr std::uint64_t as_uid(std::uint64_t hash) noexcept {
   return hash > 1 ? hash : hash + 2;
 }
 
+// What the number is made of before the leader is known.
+constexpr std::uint64_t child_seed(std::uint64_t parent_uid, std::uint32_t nth) noexcept {
+  return mix(mix(0x6c62662d636f6d6d, parent_uid), nth);
+}
+
+constexpr std::uint64_t child_uid(std::uint64_t seed, std::int32_t leader) noexcept {
+  return as_uid(mix(seed, static_cast<std::uint64_t>(leader)));
+}
+
 constexpr std::uint64_t child_uid(std::uint64_t parent_uid, std::uint32_t nth, std::int32_t leader) noexcept {
-  return as_uid(mix(mix(mix(0x6c62662d636f6d6d, parent_uid), nth), static_cast<std::uint64_t>(leader)));
+  return child_uid(child_seed(parent_uid, nth), leader);
 }
 
 }  // namespace lbf::capture

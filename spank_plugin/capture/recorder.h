@@ -558,8 +558,8 @@ void count_named(Call& call, const Communicator& comm, const ChannelEnd& end, MP
                  int tag) noexcept;
 // MPI_Finalize: where calls are counted, the last counts and an empty window. When that was.
 std::uint64_t open_last_window(Call& call) noexcept;
-// What is counted, into the ring as far as there is room; a communicator is about to be freed. false: not all.
-bool write_counts(Call& call) noexcept;
+// What is counted on COMM, which is about to be freed, into the ring as far as there is room. false: not all.
+bool write_counts(Call& call, const Communicator& comm) noexcept;
 // Costs of the two primitives with everything in the cache, in 1/256 ticks, and what their samples do not see of it.
 // REQUIRES: nobody reads the ring yet.
 void measure_ideal(Thread& thread) noexcept;

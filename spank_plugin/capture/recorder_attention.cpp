@@ -201,7 +201,7 @@ void Call::count_otherwise(const ChannelEnd& end) noexcept {
     write_skipped(thread_->ring, end, 1, ticks_now(), function_, Room::kOrLost);
     return;
   }
-  if (write_counts(*this) && thread_->counts.count(end)) return;
+  if (write_counts_of(thread_->counts, thread_->ring, function_) && thread_->counts.count(end)) return;
   lose_count(1);
   process.mode.ordered_off = true;
   thread_->attention.expected_control.store(kNever, std::memory_order_relaxed);
@@ -221,8 +221,8 @@ void count_named(Call& call, const Communicator& comm, const ChannelEnd& end, MP
     thread.counts.remember(process.comm_epoch.load(std::memory_order_relaxed), end, key_of(handle), peer, tag);
 }
 
-bool write_counts(Call& call) noexcept {
-  return write_counts_of(call.thread().counts, call.thread().ring, call.function());
+bool write_counts(Call& call, const Communicator& comm) noexcept {
+  return write_counts_of(comm.index, call.thread().counts, call.thread().ring, call.function());
 }
 
 }  // namespace lbf::capture

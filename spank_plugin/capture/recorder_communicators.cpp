@@ -1,6 +1,7 @@
 // Recorder, communicator part: creation and freeing of communicators, their numbers, members and definitions.
 // See recorder.h and docs/capture.md, "Communicators".
 #include <new>
+#include <utility>
 
 #include "spank_plugin/capture/communicator_uid.h"
 #include "spank_plugin/capture/dear_part.h"
@@ -157,6 +158,7 @@ bool group_uid(std::uint64_t key, How how, const Communicator& comm, std::uint64
 }
 
 // A new communicator, numbered; nullptr: it cannot be modelled (foreign members, no memory).
+// SAME_MEMBERS_AS: duplicates have its members, and MPI_Comm_idup's handle cannot be asked yet.
 Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members_as) noexcept {
   Communicator* comm;
   {
@@ -166,7 +168,7 @@ Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members
   if (comm == nullptr) return nullptr;
   new (comm) Communicator;
   bool known;
-  if (same_members_as != nullptr) {  // MPI_Comm_idup: its handle cannot be asked yet
+  if (same_members_as != nullptr) {
     comm->size = same_members_as->size;
     comm->remote_size = same_members_as->remote_size;
     comm->rank = same_members_as->rank;
@@ -187,6 +189,29 @@ Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members
   }
   comm->index = process.communicators.next_index++;
   return comm;
+}
+
+// Stands for a new communicator as long as it is not used. REQUIRES: one thread at a time is in MPI.
+Communicator* make_unasked(const Communicator& parent) noexcept {
+  const TableLock lock;
+  auto* const comm = static_cast<Communicator*>(process.pool.take(sizeof(Communicator)));
+  if (comm == nullptr) return nullptr;
+  new (comm) Communicator;
+  comm->unasked = true;
+  comm->uid = child_seed(parent.uid, parent.children);
+  return comm;
+}
+
+// It is used: what make() would have asked.
+void ask(Thread& thread, MPI_Comm handle, Communicator& comm) noexcept {
+  comm.unasked = false;
+  if (!learn_members(thread, handle, comm)) {
+    comm.foreign = comm.defined = true;  // as `process.unknown`
+    return;
+  }
+  comm.uid = child_uid(comm.uid, leader_of(comm));
+  const TableLock lock;
+  comm.index = process.communicators.next_index++;
 }
 
 Communicator& find_self() noexcept {
@@ -231,7 +256,13 @@ std::uint64_t hash_of(Text text) noexcept {
 Communicator& find_other_communicator(Call& call, MPI_Comm handle) noexcept {
   const std::uint32_t epoch = process.comm_epoch.load(std::memory_order_relaxed);
   Communicator& found = handle == library.comm_self ? find_self() : look_up_handle(key_of(handle));
-  define_communicator(call, found);
+  if (found.unasked) {
+    const DearPart dear(call, DearPart::kAlways);
+    ask(call.thread(), handle, found);
+    define_communicator(call, found);
+  } else {
+    define_communicator(call, found);
+  }
   if (found.foreign || !std::atomic_ref<bool>(found.defined).load(std::memory_order_acquire)) return found;
   Thread& thread = call.thread();
   thread.last_comm.handle = handle;
@@ -248,8 +279,8 @@ void bind_communicator(std::uint64_t key, Communicator* communicator) noexcept {
   const TableLock lock;
   Communicator** const slot = process.communicators.handles.insert(key);
   if (slot == nullptr) return;  // full: calls on it will be reported as unmodelled
-  *slot = communicator;
-  process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
+  // A handle that stands for nothing yet is remembered nowhere.
+  if (std::exchange(*slot, communicator) != nullptr) process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept {
@@ -281,7 +312,7 @@ void free_communicator(std::uint64_t key, Communicator& comm) noexcept {
   // Another thread may have got the handle for a new one the moment that MPI let go of it.
   Communicator** const slot = process.communicators.handles.find(key);
   if (slot != nullptr && *slot == &comm) process.communicators.handles.erase(key);
-  process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
+  if (!comm.unasked) process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
   (process.communicators.last_freed != nullptr ? process.communicators.last_freed->next_freed
                                                : process.communicators.first_freed) = &comm;
   process.communicators.last_freed = &comm;
@@ -309,7 +340,7 @@ void append_free(Call& call, const Communicator& comm) noexcept {
     if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;
     return;
   }
-  if (call.late() || call.thread().mode.shared || !write_counts(call)) return;
+  if (call.late() || call.thread().mode.shared || !write_counts(call, comm)) return;
   call.begin_side();
   if (ring::Record* record = call.thread().ring.try_append(EventKind::kCommFree)) record->comm = comm.index;
   call.end_side();
@@ -318,9 +349,13 @@ void append_free(Call& call, const Communicator& comm) noexcept {
 namespace record {
 
 void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, int tag, Made made) noexcept {
-  const DearPart dear(call, DearPart::kAlways);
   Communicator& parent = find_communicator(call, parent_handle);
   const bool over_group = how == How::kCreateGroup || how == How::kIntercommCreate;
+  // While calls are counted it is asked and defined when it is used. Programs that make and free communicators all the
+  // time do not use most of them.
+  const bool is_asked =
+      over_group || made.nonblocking || !call.counts() || process.shared.load(std::memory_order_relaxed);
+  const DearPart dear(call, is_asked ? DearPart::kAlways : 0);
   if (!over_group) ++parent.children;
   if (parent.foreign) return unmodelled(call);
 
@@ -333,7 +368,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     info.comm = make(call, MPI_Comm{}, &parent);
     if (info.comm != nullptr) {
       info.comm->uid = child_uid(parent.uid, parent.children, leader_of(*info.comm));
-      define(call, *info.comm, Whose::kMadeByThisCall);
+      if (!call.counts()) define(call, *info.comm, Whose::kMadeByThisCall);
     } else {
       info.kind = RequestKind::kCollective;  // the communicator itself stays unknown
     }
@@ -355,11 +390,11 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
   }
   synchronise(call, parent, 0, false);
   if (handle == library.comm_null || handle == MPI_Comm{}) return;
-  Communicator* const comm = make(call, handle, nullptr);
+  Communicator* const comm = is_asked ? make(call, handle, how == How::kDup ? &parent : nullptr) : make_unasked(parent);
   if (comm == nullptr) return;
-  comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
+  if (is_asked) comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
   bind_communicator(key_of(handle), comm);
-  define(call, *comm, Whose::kMadeByThisCall);
+  if (!call.counts()) define(call, *comm, Whose::kMadeByThisCall);
 }
 
 void comm_create_from_group(Call& call, How how, Text tag, NewComm new_comm) noexcept {
@@ -374,11 +409,15 @@ void freeing(Call& call, std::uint64_t key) noexcept {
 
 void comm_free(Call& call, MPI_Comm handle) noexcept {
   if (handle == library.comm_world || handle == library.comm_self) return;
-  const DearPart dear(call, DearPart::kAlways);
   Communicator& comm = *call.freeing;
-  if (comm.foreign) return unmodelled(call);
-  append_free(call, comm);
-  free_communicator(key_of(handle), comm);
+  const bool has_records = std::atomic_ref<bool>(comm.defined).load(std::memory_order_relaxed);
+  const DearPart dear(call, has_records ? DearPart::kAlways : 0);
+  if (comm.foreign) {
+    unmodelled(call);
+  } else {
+    append_free(call, comm);
+  }
+  if (&comm != &process.unknown) free_communicator(key_of(handle), comm);
 }
 
 }  // namespace record

@@ -316,10 +316,22 @@ bool write_skipped(RingWriter& ring, const ChannelEnd& end, std::uint64_t count,
   return record != nullptr;
 }
 
-bool write_counts_of(ChannelCounts& counts, RingWriter& ring, std::uint16_t function) noexcept {
-  return counts.take_changes([&](const ChannelEnd& end, std::uint64_t count) {
+namespace {
+
+auto skipped_into(RingWriter& ring, std::uint16_t function) noexcept {
+  return [&ring, function](const ChannelEnd& end, std::uint64_t count) noexcept {
     return write_skipped(ring, end, count, process.mode.close_ticks, function, Room::kOrNothing);
-  });
+  };
+}
+
+}  // namespace
+
+bool write_counts_of(ChannelCounts& counts, RingWriter& ring, std::uint16_t function) noexcept {
+  return counts.take_changes(skipped_into(ring, function));
+}
+
+bool write_counts_of(std::uint32_t comm, ChannelCounts& counts, RingWriter& ring, std::uint16_t function) noexcept {
+  return counts.take_changes_of(comm, skipped_into(ring, function));
 }
 
 bool attend(Thread& self, std::uint16_t function) noexcept {

@@ -75,5 +75,7 @@ bool write_skipped(RingWriter& ring, const ChannelEnd& end, std::uint64_t count,
                    std::uint16_t function, Room room) noexcept;
 // What was counted into the ring, as having no time, as far as there is room. false: not all.
 bool write_counts_of(ChannelCounts& counts, RingWriter& ring, std::uint16_t function) noexcept;
+// The same of COMM, which is about to be freed.
+bool write_counts_of(std::uint32_t comm, ChannelCounts& counts, RingWriter& ring, std::uint16_t function) noexcept;
 
 }  // namespace lbf::capture

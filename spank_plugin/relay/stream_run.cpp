@@ -135,8 +135,9 @@ double StreamRun::pass(ClockReading now, const TickRate& rate) {
   if (auto list = sender_.procedure_list_after(collector_.procedure_list_generation())) {
     collector_.give_procedure_list(std::move(list));
   }
-  const double fullest =
-      collector_.pass(now, rate, builder_, {room_bytes(), [this] { return !sender_.overloaded(); }}).fullest;
+  const PassResult drained =
+      collector_.pass(now, rate, builder_, {room_bytes(), [this] { return !sender_.overloaded(); }});
+  note_drained(drained.bytes);
   if (!begun_ && collector_.processes_taken() > 0) {
     once_cpu_s_ = cpu_s() + span.so_far_s();
     begun_ = true;
@@ -149,7 +150,19 @@ double StreamRun::pass(ClockReading now, const TickRate& rate) {
   // When the last process has ended the step mostly does, too: what waits then is what its end waits for.
   const bool was_at_rest = std::exchange(at_rest_, collector_.idle());
   if (at_rest_ && !was_at_rest) builder_.flush();
-  return fullest;
+  return drained.fullest;
+}
+
+// Which records counting left is known once those of the last window are out of the rings.
+void StreamRun::note_drained(Bytes bytes) {
+  if (capture_state() != cost::CaptureState::kCounting) {
+    counting_passes_ = 0;
+    worked_off_ = false;
+    return;
+  }
+  if (worked_off_) counting_bytes_ += bytes;
+  ++counting_passes_;
+  worked_off_ |= counting_passes_ >= 2 && bytes < kMostRingBytesPerPass;
 }
 
 void StreamRun::regulate(ClockReading now, const TickRate& rate) {
@@ -170,6 +183,7 @@ void StreamRun::regulate(ClockReading now, const TickRate& rate) {
   usage.relay_cpu_s = std::max(running_cpu_s(), 0.0);
   held_up_.see(usage.relay_cpu_s, delayed_s, collector_.costs().size());
   usage.held_up_s = held_up_.total_s();
+  usage.counting_bytes = counting_bytes_;
   if (was_pressed_) pressed_s_ += seconds_from_ns(static_cast<Nanoseconds>(now.monotonic_ns - decided_ns_));
   was_pressed_ = sender_.pressed();
   usage.must_close = was_pressed_;

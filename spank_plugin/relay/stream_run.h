@@ -55,6 +55,7 @@ class StreamRun {
 
  private:
   void regulate(ClockReading now, const TickRate& rate);
+  void note_drained(Bytes bytes);
   void write_cost(std::uint64_t now_ns);
   void write_task_ends(const protocol::TaskEnds& ends, std::uint64_t now_ns);
   Bytes room_bytes() const;
@@ -88,6 +89,10 @@ class StreamRun {
   std::uint64_t calls_written_ = 0;
   Seconds held_s_ = 0;  // time of the ranks, since the first decision
   cost::HeldUp held_up_;
+  // While calls are counted: passes so far; what the last window left has been worked off, and what comes since.
+  std::uint32_t counting_passes_ = 0;
+  bool worked_off_ = false;
+  Bytes counting_bytes_ = 0;
   bool was_pressed_ = false;
   bool pressed_noted_ = false;
   Seconds pressed_s_ = 0;

@@ -3,6 +3,7 @@
    usage: storm KIND SECONDS [SILENT_SECONDS]
    KIND: pingpong  8 bytes there and back between ranks 0 and 1
          alltoall  one byte from each rank to each
+         comms     a duplicate of the world and one of its halves, made and freed; used: a barrier on each
          threads   4 threads of each rank (MPI_THREAD_MULTIPLE), each sending 8 bytes to itself on a communicator of its
    own: Irecv, Send, Wait, none of which waits for another thread. (Threads that wait are no storm: Open MPI 4.1 lets
    one of them wait for all, which gives a thousand rounds a second.) self      one such thread, without
@@ -140,6 +141,24 @@ static void all_to_all(struct marks* marks) {
   free(receive);
 }
 
+static void make_and_free(struct marks* marks, int used) {
+  int last = 0;
+  for (long round = 0; !last; ++round) {
+    MPI_Comm twin, half;
+    MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+    if (used) MPI_Barrier(twin);
+    MPI_Comm_free(&twin);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    if (used) MPI_Barrier(half);
+    MPI_Comm_free(&half);
+    if (round % (kStep / 16) != 0) continue;
+    const double at_s = now_s();
+    mark(marks, round, at_s);
+    last = at_s >= end_s;
+    MPI_Bcast(&last, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+}
+
 static struct marks all_marks[kThreads];
 static MPI_Comm own_comm[kThreads];
 static void* thread_main(void* number) {
@@ -160,12 +179,14 @@ static void* thread_main(void* number) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: storm pingpong|alltoall|threads|self SECONDS [SILENT_SECONDS]\n");
+    fprintf(stderr, "usage: storm pingpong|alltoall|comms|used|threads|self SECONDS [SILENT_SECONDS]\n");
     return 2;
   }
   const int alone = strcmp(argv[1], "self") == 0;
   const int threads = alone ? 1 : strcmp(argv[1], "threads") == 0 ? kThreads : 0; /* that send to themselves */
   const int collective = strcmp(argv[1], "alltoall") == 0;
+  const int makes = strcmp(argv[1], "comms") == 0;
+  const int uses = strcmp(argv[1], "used") == 0;
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -190,6 +211,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < kThreads; ++i) pthread_join(handles[i], NULL);
   } else if (collective) {
     all_to_all(&all_marks[0]);
+  } else if (makes || uses) {
+    make_and_free(&all_marks[0], uses);
   } else if (rank < 2) {
     ping_pong(&all_marks[0]);
   }

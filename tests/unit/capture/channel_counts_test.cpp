@@ -85,6 +85,59 @@ TEST(ChannelCounts, WhatIsNotTakenStays) {
   EXPECT_EQ(sum, 31u);
 }
 
+using Counts = std::map<Key, std::uint64_t>;
+
+Counts taken_of(ChannelCounts& counts, std::uint32_t comm) {
+  Counts result;
+  EXPECT_TRUE(counts.take_changes_of(comm, [&](const ChannelEnd& end, std::uint64_t count) {
+    return result.emplace(Key{end.comm, end.peer, end.tag, end.side == SkippedSide::kReceives}, count).second;
+  }));
+  return result;
+}
+
+// Each communicator that was freed brought the counts of all others into the ring.
+TEST(ChannelCounts, ThoseOfACommunicatorAreTakenAlone) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  for (const std::uint32_t comm : {0U, 5U, 0U, 7U, 5U}) counts.count(end_of(comm, 1, 3, false));
+  counts.count(end_of(5, 2, 3, true));
+  EXPECT_EQ(taken_of(counts, 5), (Counts{{{5, 1, 3, false}, 2}, {{5, 2, 3, true}, 1}}));
+  EXPECT_TRUE(taken_of(counts, 5).empty());
+  counts.count(end_of(5, 1, 3, false));
+  EXPECT_EQ(taken(counts), (Counts{{{0, 1, 3, false}, 2}, {{5, 1, 3, false}, 1}, {{7, 1, 3, false}, 1}}));
+}
+
+TEST(ChannelCounts, WhatOfACommunicatorIsNotTakenStays) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  for (std::int32_t peer = 0; peer < 4; ++peer) counts.count(end_of(5, peer, 3, false));
+  int left = 3;
+  EXPECT_FALSE(counts.take_changes_of(5, [&](const ChannelEnd&, std::uint64_t) { return left-- > 0; }));
+  EXPECT_EQ(taken_of(counts, 5).size(), 1u);
+}
+
+TEST(ChannelCounts, WhereManyChannelsWereCountedAllAreTaken) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(10));
+  for (std::int32_t peer = 0; peer < 200; ++peer) counts.count(end_of(0, peer, 3, false));
+  counts.count(end_of(5, 1, 3, false));
+  EXPECT_EQ(taken_of(counts, 5).size(), 201u);
+  EXPECT_TRUE(counts.empty());
+}
+
+TEST(ChannelCounts, CommunicatorsThatComeAndGoNeverFillTheTable) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(6));
+  std::uint64_t sum = 0;
+  for (std::uint32_t comm = 1; comm <= 10'000; ++comm) {
+    ASSERT_TRUE(counts.count(end_of(0, 1, 3, false)));
+    ASSERT_TRUE(counts.count(end_of(comm, 1, 3, false)));
+    for (const auto& [key, count] : taken_of(counts, comm)) sum += count;
+  }
+  for (const auto& [key, count] : taken(counts)) sum += count;
+  EXPECT_EQ(sum, 20'000u);
+}
+
 TEST(ChannelCounts, ATableThatWasFullGoesOnWithOtherChannels) {
   ChannelCounts counts;
   ASSERT_TRUE(counts.open(6));
@@ -201,6 +254,23 @@ TEST(ChannelCounts, WhatWasTakenIsNotRecalled) {
   // Without a count it is not among those that are taken: a counter that is added to would be lost.
   counts.remember(0, end_of(0, 3, 7, false), kComm, 3, 7);
   EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, 3, 7), nullptr);
+}
+
+TEST(ChannelCounts, NamesAreForgottenWhereTheyAreFewAndWhereTheyAreMany) {
+  for (const std::int32_t many : {1, 31, 32, 33, 200}) {
+    ChannelCounts counts;
+    ASSERT_TRUE(counts.open(10));
+    for (int round = 0; round < 2; ++round) {
+      for (std::int32_t peer = 0; peer < many; ++peer) {
+        counts.count(end_of(0, peer, 7, false));
+        counts.remember(0, end_of(0, peer, 7, false), kComm, peer, 7);
+      }
+      EXPECT_NE(recalled(counts, SkippedSide::kSends, kComm, many - 1, 7), nullptr);
+      taken(counts);
+      for (std::int32_t peer = 0; peer < many; ++peer)
+        ASSERT_EQ(recalled(counts, SkippedSide::kSends, kComm, peer, 7), nullptr) << peer << " of " << many;
+    }
+  }
 }
 
 TEST(ChannelCounts, WhatCouldNotBeTakenMustBeFoundAnew) {

@@ -18,6 +18,7 @@ std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings 
   Nanoseconds decide_ns = kStart_ns;
   double recorded = 0;
   double counted = 0;
+  double counting_bytes = 0;
   constexpr Nanoseconds kTick_ns = 1'000'000;
   const Nanoseconds end_ns = kStart_ns + static_cast<Nanoseconds>(duration_s * 1e9);
   for (Nanoseconds now_ns = kStart_ns; now_ns < end_ns; now_ns += kTick_ns) {
@@ -26,6 +27,7 @@ std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings 
     if (now_ns >= decide_ns) {
       usage.recorded_calls = static_cast<std::uint64_t>(recorded);
       usage.counted_calls = static_cast<std::uint64_t>(counted);
+      usage.counting_bytes = static_cast<std::uint64_t>(counting_bytes);
       const bool was_open = order.state == CaptureState::kOpen && now_ns > kStart_ns;
       order = regulator.decide(now_ns, usage);
       opened = !was_open && order.state == CaptureState::kOpen;
@@ -48,7 +50,9 @@ std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings 
     counted += counted_calls;
     usage.program_cpu_s += program.ranks * tick_s;
     usage.capture_s += open_calls * program.recorded_call_s + counted_calls * program.counted_call_s;
-    usage.relay_cpu_s += open_calls * program.relayed_call_s + program.relay_idle_per_s * tick_s;
+    usage.relay_cpu_s += open_calls * program.relayed_call_s + counted_calls * program.relayed_count_s +
+                         program.relay_idle_per_s * tick_s;
+    counting_bytes += counted_calls * program.bytes_of_count;
     moments.push_back({at_s, order.state, usage.program_cpu_s, usage.capture_s + usage.relay_cpu_s, opened});
   }
   return moments;

@@ -16,6 +16,8 @@ struct SimulatedProgram {
   Seconds recorded_call_s = 80e-9;  // capture
   Seconds relayed_call_s = 120e-9;  // relay
   Seconds counted_call_s = 8e-9;
+  Seconds relayed_count_s = 0;  // relay: records that a counted call leaves
+  double bytes_of_count = 0;
   Seconds relay_idle_per_s = 20e-6;
 };
 
