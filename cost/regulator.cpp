@@ -152,7 +152,9 @@ void Regulator::learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now
   cpu_per_s_ =
       cpu_per_s_ == 0 ? change.program_cpu_s / passed_s : moved(cpu_per_s_, change.program_cpu_s / passed_s, passed_s);
   if (state_ == CaptureState::kOpen && change.recorded_calls >= kCallsToLearn) {
-    recorded_call_s_ = moved(recorded_call_s_, cost_s / static_cast<double>(change.recorded_calls), passed_s);
+    // Outside of the program's scope calls are counted while the window is open.
+    const Seconds recorded_s = std::max(cost_s - counting_s() * static_cast<double>(change.counted_calls), 0.0);
+    recorded_call_s_ = moved(recorded_call_s_, recorded_s / static_cast<double>(change.recorded_calls), passed_s);
     recorded_call_seen_ = true;
   }
   if (state_ != CaptureState::kCounting || change.recorded_calls > 0) return;

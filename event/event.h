@@ -48,7 +48,8 @@ enum class EventKind : std::uint8_t {
   kCommFree = 16,
   kCancel = 17,       // request `request` was cancelled before it matched: its posted receive or send is void
   kRequestFree = 18,  // MPI_Request_free on an active request: nobody will wait for it
-  kPhase = 19,        // MPI_Pcontrol(level): `tag` = level
+  kPhase = 19,        // MPI_Pcontrol(level): `tag` = level. From kScopeEnds to kScopeBegins the rank is outside of what
+                      // the program wants to be predicted: nothing of that is known but what its windows have
   kGap = 20,          // `bytes` events of this rank were lost here (ring full); predictions become partial
   kExit = 21,         // the process reached MPI_Finalize (or the end of what was captured); `call_s` as of kWindowClose
   kOneSided = 22,     // one operation on the memory of `peer` (one_sided_op says which), `bytes` of the origin's
@@ -71,6 +72,8 @@ enum class EventKind : std::uint8_t {
                     // ns, exclusive ns, calls] (docs/formats/text-trace-v1.md, "Procedures"). Instead of
                     // kEnter and kLeave where calls are many
 };
+inline constexpr std::int32_t kScopeEnds = 0;  // levels of kPhase, as MPI requests them
+inline constexpr std::int32_t kScopeBegins = 1;
 inline constexpr std::uint8_t kEventKindCount = 29;
 inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
 
@@ -228,6 +231,10 @@ constexpr void set_look_period(Event& event, Nanoseconds period_ns) {
 constexpr std::int32_t phase_level(const Event& event) {
   assert(event.kind == EventKind::kPhase);
   return event.tag;
+}
+// Whether the rank is outside of the program's scope behind this kPhase event; BEFORE: it was so until then.
+constexpr bool is_outside_after(const Event& event, bool before) {
+  return phase_level(event) == kScopeEnds || (before && phase_level(event) != kScopeBegins);
 }
 
 constexpr void set_op(Event& event, CollectiveOp op) {

@@ -134,6 +134,12 @@ std::string whatif_table(const WhatIfResult& result) {
   constexpr std::size_t kMaxPlacementWidth = 32;
   std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
   const double seen_share = result.predictions.empty() ? 1 : result.predictions.front().seen_share;
+  if (!result.predictions.empty() && result.predictions.front().whole_run_s > 0) {
+    const engine::Prediction& prediction = result.predictions.front();
+    const Seconds measured_s = *std::ranges::max_element(prediction.rank_measured_s);
+    text += "  predicted: the part that the program asked for with MPI_Pcontrol, " + format_number(measured_s, "%.3g") +
+            " of " + format_number(prediction.whole_run_s, "%.3g") + " s\n";
+  }
   if (seen_share < 1) {
     text +=
         "  " + format_number(100 * seen_share, "%.1f") + " % of the run was captured: times are extrapolated from it\n";

@@ -80,7 +80,7 @@ std::string ProgramProfile::several() const {
   return out;
 }
 
-void ProgramProfile::take_events(std::span<const Event> events) {
+void ProgramProfile::take_events(std::span<const Event> events, ProgramScope& scope) {
   for (const Event& event : events) {
     process_s_ += event.process_s;
     seen_s_ += event.process_s + event.call_s + event.off_s;
@@ -98,6 +98,10 @@ void ProgramProfile::take_events(std::span<const Event> events) {
         break;
       case EventKind::kWindowOpen:
         seen_s_ -= event.call_s;  // the time while nobody looked
+        if (scope.outside) scope.outside_s += event.call_s;
+        break;
+      case EventKind::kPhase:
+        scope.outside = is_outside_after(event, scope.outside);
         break;
       case EventKind::kSkipped:
         capture_ended_ = capture_ended_ || skipped_side(event) == SkippedSide::kEverything;

@@ -15,11 +15,18 @@
 
 namespace lbf::daemon {
 
+// Of a rank: what the program asked for with MPI_Pcontrol.
+struct ProgramScope {
+  bool outside = false;   // after its last event
+  Seconds outside_s = 0;  // measured time that is not predicted
+};
+
 class ProgramProfile {
  public:
   // The words come from the user's relay: long ones are cut.
   void take_process(Rank rank, const protocol::ProcessRecord& record);
-  void take_events(std::span<const Event> events);
+  // Of one rank, in its order.
+  void take_events(std::span<const Event> events, ProgramScope& scope);
   // "solver (rank 0), analysis (rank 4)": the programs of a step of several, by their lowest ranks; empty: it is one.
   std::string several() const;
 

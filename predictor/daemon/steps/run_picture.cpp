@@ -80,20 +80,24 @@ void RunPicture::start(const engine::Target& ran, const engine::Target& target) 
   matrices_ = {make_matrix(ran.node_of_rank), make_matrix(target.node_of_rank)};
   timelines_.assign(2, BinnedTimeline(rows, size_.columns));
   measured_s_.assign(ranks_, 0);
+  outside_.assign(ranks_, false);
 }
 
-void RunPicture::measured(Rank rank, std::span<const Event> events) {
+void RunPicture::measured(Rank of_rank, std::span<const Event> events) {
+  const auto rank = static_cast<std::size_t>(of_rank);
   BinnedTimeline& timeline = timelines_[kMeasured];
-  Seconds& now_s = measured_s_[static_cast<std::size_t>(rank)];
+  Seconds& now_s = measured_s_[rank];
   const auto pass = [&](BinnedTimeline::Kind kind, Seconds length_s) {
-    timeline.add(row_of(rank), kind, now_s, now_s + length_s);
+    timeline.add(row_of(of_rank), kind, now_s, now_s + length_s);
     now_s += length_s;
   };
   for (const Event& event : events) {
     pass(BinnedTimeline::kComputing, event.process_s);
     pass(BinnedTimeline::kBlocked, event.off_s);
+    if (event.kind == EventKind::kPhase) outside_[rank] = is_outside_after(event, outside_[rank]);
     if (call_time_is_unseen(event)) {
-      now_s += event.call_s;
+      const bool is_outside = event.kind == EventKind::kWindowOpen && outside_[rank];
+      now_s += is_outside ? 0 : Seconds(event.call_s);
     } else {
       pass(event.kind == EventKind::kIo ? BinnedTimeline::kBlocked : BinnedTimeline::kMpi, event.call_s);
     }

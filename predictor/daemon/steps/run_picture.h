@@ -65,7 +65,7 @@ class RunPicture : public engine::TimelineObserver {
   // Before the first event. `ran`: the configuration that ran.
   void start(const engine::Target& ran, const engine::Target& target);
   // REQUIRES: started; 0 <= rank < ranks of the target.
-  void measured(Rank rank, std::span<const Event> events);
+  void measured(Rank of_rank, std::span<const Event> events);
   void on_op(const engine::TimelineOp& op) override;
 
   // docs/formats/http-v1.md, PICTURE, without "why_partial". REQUIRES: started.
@@ -94,6 +94,7 @@ class RunPicture : public engine::TimelineObserver {
   std::vector<Matrix> matrices_;           // ran, target
   std::vector<BinnedTimeline> timelines_;  // measured, predicted
   std::vector<Seconds> measured_s_;        // by rank: how far it is
+  std::vector<bool> outside_;              // by rank: of the program's scope (MPI_Pcontrol)
   std::uint64_t messages_ = 0;
 };
 

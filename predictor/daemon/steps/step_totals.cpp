@@ -117,7 +117,7 @@ bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Ev
   totals.has_events = true;
   totals.stream = stream;
   any_rank_seen_ = true;
-  profile_.take_events(events);
+  profile_.take_events(events, totals.scope);
   for (const Event& event : events) {
     if (event.kind == EventKind::kUnmodelled) {
       CallTotal& total = unmodelled_events_[event.function];
@@ -350,11 +350,19 @@ void StepTotals::report_end(const StepTrace& trace, const std::vector<StreamStat
 void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::vector<std::string>& notes) const {
   record.events = events_;
   Seconds measured_s = 0;
+  Seconds elapsed_s = 0;
+  bool any_outside = false;
   for_each_rank([&](const RankTotals& rank) {
-    measured_s = std::max(measured_s, rank.elapsed_s);
+    measured_s = std::max(measured_s, rank.elapsed_s - rank.scope.outside_s);
+    elapsed_s = std::max(elapsed_s, rank.elapsed_s);
+    any_outside = any_outside || rank.scope.outside_s > 0;
     record.capture_s += rank.capture_s;
   });
   if (measured_s > 0) record.measured_s = measured_s;
+  if (any_outside) {
+    notes.push_back(fmt::format("predicted: the part that the program asked for with MPI_Pcontrol, {:.3g} of {:.3g} s",
+                                measured_s, elapsed_s));
+  }
   record.longest_stop_s = longest_stop_s_;
   for (const StreamState& state : trace.streams()) {
     record.stored_bytes += state.durable_bytes;

@@ -76,6 +76,7 @@ class StepTotals {
     std::optional<std::uint64_t> exit_code;
     std::optional<std::uint64_t> signal;
     Seconds elapsed_s = 0;
+    ProgramScope scope;
     Seconds init_s = 0;
     Seconds unread_gap_s = 0;
     Seconds capture_s = 0;

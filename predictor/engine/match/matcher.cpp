@@ -417,7 +417,10 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kEnter:
     case EventKind::kLeave:
     case EventKind::kProcedure:
+      emit_plain(rank, event);
+      return {};
     case EventKind::kPhase:
+      state.outside = is_outside_after(event, state.outside);
       emit_plain(rank, event);
       return {};
     case EventKind::kKeepAlive:

@@ -87,6 +87,8 @@ class Matcher {
   std::uint64_t events_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].events; }
   bool exited(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].exited; }
   bool closed(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
+  // Measured time outside of the scope that the program asked for (MPI_Pcontrol). It is in no op.
+  Seconds outside_s(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].outside_s; }
 
  private:
   static constexpr std::size_t kRecentPeers = 8;
@@ -118,6 +120,9 @@ class Matcher {
     bool gap = false;
     bool looks = false;                         // it has slept between looks: `sleep`
     bool counting = false;                      // between two capture windows
+    bool outside = false;                       // of the scope that the program asked for (kPhase)
+    bool scoped = false;                        // it has been outside ...
+    Seconds outside_s = 0;                      // ... for so long
     std::uint32_t window = 0;                   // the one that is open
     ProcessIndex ghost = kNobody;               // of the kSkipped events that came last, one after the other
     ProcessIndex after_end = kNobody;           // plays all that it did after its capture ended for good, but ...
@@ -249,8 +254,8 @@ class Matcher {
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
   // `call_s` of the window that is open, in none of its blocks.
   void emit_unseen(Rank rank, RankState& state, Duration call_s);
-  // kOpInWork, or 0, of a window that closes after PROCESS_S of work.
-  static std::uint8_t in_work_flag(const RankState& state, Seconds process_s);
+  // kOpScoped, kOpInWork, or 0, of a window that closes after PROCESS_S of work.
+  static std::uint8_t closing_flag(const RankState& state, Seconds process_s);
   // True: there was one. `process_s` since the last call is the window's; `call_s` as of kWindowClose.
   bool end_last_window(Rank rank, Seconds process_s, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);

@@ -17,13 +17,15 @@ std::uint64_t member_key(std::uint32_t comm, Rank rank) {
 
 }  // namespace
 
-std::uint8_t Matcher::in_work_flag(const RankState& state, Seconds process_s) {
+std::uint8_t Matcher::closing_flag(const RankState& state, Seconds process_s) {
+  if (state.scoped) return kOpScoped;
   return process_s > seconds_from_ns(static_cast<Nanoseconds>(state.measured_ns)) ? kOpInWork : 0;
 }
 
 Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (windows_.empty()) windows_.push_back(0);
+  state.scoped = state.scoped || state.outside;
   // Receives without a place, wildcards and those behind them, come once more: posted in the next window if they
   // are still under way then, else among what was skipped. Their posts are held until it is known which of it (or that
   // the capture ends): nobody is to pass them before those who sent to them may.
@@ -48,7 +50,7 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
   state.block_end_ns = blocks::kNeverNs;
   emit(process, Op::on_window(OpKind::kWindowClose, state.window, event.call_s,
-                              static_cast<std::uint8_t>(kOpEndsEvent | in_work_flag(state, event.process_s))));
+                              static_cast<std::uint8_t>(kOpEndsEvent | closing_flag(state, event.process_s))));
   state.counting = true;
   return {};
 }
@@ -92,10 +94,15 @@ Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
   state.counting = state.after_end != kNobody;
   state.measured_ns = 0 - static_cast<std::uint64_t>(event.call_s.ns());  // feed() adds it
   state.block = 0;
-  state.block_end_ns = state.window < blocks::kCutWindows && !state.counting ? blocks::kShortestNs : blocks::kNeverNs;
+  const bool is_cut = state.window < blocks::kCutWindows && !state.counting && !state.scoped;
+  state.block_end_ns = is_cut ? blocks::kShortestNs : blocks::kNeverNs;
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
   if (state.held_ghost != kNobody) ghosts_.let_go(std::exchange(state.held_ghost, kNobody));
-  emit(static_cast<ProcessIndex>(rank), Op::on_window(OpKind::kWindowOpen, state.window, event.call_s, kOpEndsEvent));
+  // Parts of the program's scope follow one another: on no target does it take time what lies between them.
+  const Seconds outside_s = state.outside ? Seconds(event.call_s) : 0;
+  state.outside_s += outside_s;
+  emit(static_cast<ProcessIndex>(rank),
+       Op::on_window(OpKind::kWindowOpen, state.window, event.call_s - outside_s, kOpEndsEvent));
   return {};
 }
 
@@ -107,7 +114,7 @@ bool Matcher::end_last_window(Rank rank, Seconds process_s, Seconds call_s) {
   if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
   state.block_end_ns = blocks::kNeverNs;
   emit(static_cast<ProcessIndex>(rank),
-       Op::on_window(OpKind::kWindowClose, state.window, call_s, in_work_flag(state, process_s)));
+       Op::on_window(OpKind::kWindowClose, state.window, call_s, closing_flag(state, process_s)));
   return true;
 }
 

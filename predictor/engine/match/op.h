@@ -49,7 +49,9 @@ enum OpFlags : std::uint8_t {
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
   kOpInWork = 64,      // kWindowClose: most of the window is process time just before it
-  kOpVaries = 32,      // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
+  kOpScoped = 128,  // kWindowClose: of a rank that leaves the scope of MPI_Pcontrol and comes back: its time is not to
+                    // be compared with that of others
+  kOpVaries = 32,   // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
 };
 
 // More bytes are several ops: of so many each, a few of them; of a multiple of that, where they would be many.

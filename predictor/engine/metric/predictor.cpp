@@ -123,12 +123,17 @@ class PredictorOfTargets final : public Predictor {
       const Replay& replay = *replays_[which];
       Prediction& prediction = predictions[t];
       prediction.complete = true;
+      bool any_outside = false;
       for (Rank rank = 0; rank < ranks_; ++rank) {
         prediction.rank_finish_s.push_back(replay.finish_s(k, rank));
         prediction.rank_measured_s.push_back(replay.measured_s(rank));
         prediction.lbf_s = std::max(prediction.lbf_s, prediction.rank_finish_s.back());
         prediction.complete = prediction.complete && replay.exited(rank);
+        any_outside = any_outside || matcher_->outside_s(rank) > 0;
+        prediction.whole_run_s =
+            std::max(prediction.whole_run_s, prediction.rank_measured_s.back() + matcher_->outside_s(rank));
       }
+      if (!any_outside) prediction.whole_run_s = 0;
       prediction.low_s = prediction.high_s = prediction.lbf_s;
       if (!matcher_->windows().empty())
         extrapolate_windows({replay, k, ranks_, matcher_->windows()}, capture_cost_, prediction);

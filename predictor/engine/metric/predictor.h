@@ -28,8 +28,9 @@ struct Prediction {
   Seconds low_s = 0;
   Seconds high_s = 0;
   double seen_share = 1;
-  std::string why_stuck;  // not complete after every rank was closed: what would hold the program up for ever
-                          // on this target
+  Seconds whole_run_s = 0;  // measured, with what lies outside of MPI_Pcontrol's scope and is not predicted; 0: nothing
+  std::string why_stuck;    // not complete after every rank was closed: what would hold the program up for ever
+                            // on this target
 };
 
 // What the capture itself took of the ranks' measured time, all together (C_obs_direct, docs/cost-system.md).

@@ -30,6 +30,7 @@ inline Seconds first_look_s(Seconds since_s, Seconds there_s, Seconds period_s) 
 
 // REQUIRES: a kWindowClose.
 inline WindowClocks::Closing closing_of(const Op& op) {
+  if ((op.flags & kOpScoped) != 0) return WindowClocks::Closing::kScoped;
   return (op.flags & kOpInWork) != 0 ? WindowClocks::Closing::kInWork : WindowClocks::Closing::kAfterCall;
 }
 

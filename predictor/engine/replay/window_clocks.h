@@ -37,8 +37,9 @@ class WindowClocks {
   };
 
   // How a rank came to the close: out of a call, or most of the window is the work just before it, of which nothing is
-  // to be doubted.
-  enum class Closing : std::uint8_t { kAfterCall, kInWork };
+  // to be doubted; or the rank's times are without what it did outside of the program's scope, and so are not to be
+  // compared with those of others.
+  enum class Closing : std::uint8_t { kAfterCall, kInWork, kScoped };
   // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one closed,
   // and when it closes.
   void open(std::size_t rank, Seconds measured_s, std::span<const Seconds> clock_s, Seconds away_s) {
@@ -55,9 +56,10 @@ class WindowClocks {
     if (windows_.size() <= window) windows_.resize(window + std::size_t{1});
     Part part{rank, start.measured_s, measured_s, {clock_s.begin(), clock_s.end()}, closing};
     for (std::size_t k = 0; k < start.clock_s.size(); ++k) part.predicted_s[k] -= start.clock_s[k];
+    start.closed_once = true;
+    if (closing == Closing::kScoped) return settle_scoped(windows_[window], part);
     windows_[window].note_close(part.begin_s, part.end_s);
     windows_[window].parts.push_back(std::move(part));
-    start.closed_once = true;
     for (; windows_.size() > settled_ + kUnsettledWindows; ++settled_) settle(windows_[settled_]);
     if (window < settled_) settle(windows_[window]);
   }
@@ -91,9 +93,10 @@ class WindowClocks {
   bool is_unshared_start(Seconds measured_s) const {
     return !windows_.empty() && windows_.front().is_unshared({0, 0, measured_s, {}, Closing::kAfterCall});
   }
+  // Its blocks do not stand for it: not all of it was recorded together.
   bool has_unshared(std::size_t window) const {
     const Window& of = windows_[window];
-    return of.any_unshared ||
+    return of.any_unshared || of.any_scoped ||
            std::any_of(of.parts.begin(), of.parts.end(), [&of](const Part& part) { return of.is_unshared(part); });
   }
   // By rank, in windows that it closed; ranks behind the last one have none.
@@ -165,6 +168,7 @@ class WindowClocks {
     std::vector<Part> parts;  // not settled yet
     Sums settled;
     bool any_unshared = false;  // of those that are settled
+    bool any_scoped = false;
 
     void note_close(Seconds begin_s, Seconds end_s) {
       const Seconds length_s = end_s - begin_s;
@@ -186,12 +190,19 @@ class WindowClocks {
     for (const Part& part : window.parts) {
       const bool unshared = window.is_unshared(part);
       window.any_unshared = window.any_unshared || unshared;
-      Sums& sums = unshared ? starts_[part.rank].unshared : window.settled;
-      sums.measured_s += part.end_s - part.begin_s;
-      sums.predicted_s.resize(part.predicted_s.size());
-      for (std::size_t k = 0; k < part.predicted_s.size(); ++k) sums.predicted_s[k] += part.predicted_s[k];
+      add(part, unshared ? starts_[part.rank].unshared : window.settled);
     }
     window.parts = {};
+  }
+  // A rank may have any number of parts in such a window.
+  static void settle_scoped(Window& window, const Part& part) {
+    window.any_scoped = true;
+    add(part, window.settled);
+  }
+  static void add(const Part& part, Sums& sums) {
+    sums.measured_s += part.end_s - part.begin_s;
+    sums.predicted_s.resize(part.predicted_s.size());
+    for (std::size_t k = 0; k < part.predicted_s.size(); ++k) sums.predicted_s[k] += part.predicted_s[k];
   }
   Start& start_of(std::size_t rank) {
     if (starts_.size() <= rank) starts_.resize(rank + 1);

@@ -222,6 +222,23 @@ TEST(Regulator, ABurstThatCountsTooMuchDoesNotEndTheCapture) {
   EXPECT_GT(share_open(moments, 30), 0.2);
 }
 
+// Outside of the program's scope (MPI_Pcontrol) calls are counted, though the window is open.
+TEST(Regulator, WhatIsCountedInAnOpenWindowIsNoCostOfRecording) {
+  RegulatorSettings settings = limit_of(0.02);
+  settings.counted_call_s = 12e-9;
+  Regulator regulator(settings, kGrid);
+  NodeUsage usage;
+  for (int look = 0; look < 100; ++look) {
+    usage.program_cpu_s += 0.2;
+    usage.recorded_calls += 1000;
+    usage.counted_calls += 10000;
+    usage.capture_s += 1000 * 100e-9 + 10000 * 12e-9;
+    regulator.decide(kStart_ns + Nanoseconds{look} * 50'000'000, usage);
+  }
+  EXPECT_EQ(regulator.state(), CaptureState::kOpen);
+  EXPECT_NEAR(regulator.recorded_call_s(), 100e-9, 20e-9);
+}
+
 // A program that sleeps earns nothing, and the relay looks at it all the same.
 TEST(Regulator, ASleepingProgramDoesNotEndTheCapture) {
   Regulator regulator(limit_of(0.02), kGrid);

@@ -43,5 +43,26 @@ TEST(ProgramProfile, ManyProgramsAreCut) {
   EXPECT_EQ(name_of(profile), "p0+p1+p2+p3+p4+p5+p6+p7");
 }
 
+// 1 s, 3 s outside of MPI_Pcontrol's scope, 2 s in which the capture was closed, 5 s outside to the end.
+TEST(ProgramProfile, TimeOutsideOfTheScopeIsKnownByRank) {
+  daemon::ProgramProfile profile;
+  daemon::ProgramScope scope;
+  Event work = event_of_kind(EventKind::kCompute);
+  work.process_s = 1;
+  const Event close = event_of_kind(EventKind::kWindowClose);
+  const auto open_after = [](Seconds away_s) {
+    Event open = window_open_event(1);
+    open.call_s = away_s;
+    return open;
+  };
+  profile.take_events(std::vector<Event>{work, phase_event(2), phase_event(kScopeEnds), close}, scope);
+  EXPECT_TRUE(scope.outside);
+  profile.take_events(std::vector<Event>{open_after(3), phase_event(kScopeBegins), close, open_after(2),
+                                         phase_event(kScopeEnds), close, open_after(5)},
+                      scope);
+  EXPECT_DOUBLE_EQ(scope.outside_s, 8);
+  EXPECT_DOUBLE_EQ(profile.recorded_s(), 1);
+}
+
 }  // namespace
 }  // namespace lbf::program_profile_test
