@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const long rounds = argc > 1 ? atol(argv[1]) : 2000;
+  const long rounds = argc > 1 ? atol(argv[1]) : 300;
   const int unused = argc > 2;
   MPI_Comm kept = MPI_COMM_NULL;
   for (long i = 0; i < rounds; ++i) {
