@@ -274,8 +274,8 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
     case EventKind::kWindowClose:
     case EventKind::kSkipped:
       return at(rank,
-                "from here on calls were only counted, to stay within the overhead limit: no skeleton can be "
-                "built from a trace with lost windows; record it again with a higher limit (srun "
+                "from here on calls were only counted, to stay within the overhead limit or by MPI_Pcontrol(0): no "
+                "skeleton can be built from a trace with lost windows; record it again with a higher limit (srun "
                 "--lbf-overhead, up to the site's overhead_limit; lbf-run --overhead 100)");
     case EventKind::kCommCreate:
       return create_comm(rank, event);

@@ -39,10 +39,16 @@ struct RecordingMode {
   bool ever_counted = false;
   bool ordered_off = false;  // by the capture itself: what it counted is lost, or a thread has no ring
   std::atomic<bool> off{false};
+  bool wants_outside = false;               // MPI_Pcontrol(0): the program wants nothing to be recorded ...
+  bool outside = false;                     // ... and the ring says so
+  bool window_over = false;                 // `window` is, whatever the program wants
   std::uint32_t window = 1;                 // the one that is open, or was last
   std::uint64_t close_ticks = 0;            // when the last window closed
   std::atomic<bool> any_cancelled{false};   // MPI_Cancel was called in the window that is open
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
+
+  // Header::recording_window. Outside of the program's scope the relay's window stays open: no grant is used up.
+  std::uint32_t window_of_relay() const noexcept { return window_over ? 0 : window; }
 };
 
 // MPI without MPI_Init (MPI 4.0, ch. 11.3): the run begins with the first session and ends with the last one, unless

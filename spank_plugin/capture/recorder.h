@@ -117,6 +117,10 @@ class Call {
   void failed_poll() noexcept { flags_ |= kFailedPoll; }
   // Recording it took TICKS beside what calls take, for so many PARTS (requests, members).
   void add_dear(std::uint64_t ticks, std::uint32_t parts) noexcept;
+  // The mode changed since the call began, and the thread knows it: the call is counted.
+  void count_from_here() noexcept {
+    flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread_->mode.counting ? 0 : kLate));
+  }
   // This call's own time is outside what the records account for (MPI_Init, MPI_Finalize).
   void outside_accounting() noexcept { flags_ |= kOutside; }
 
@@ -340,6 +344,8 @@ void freeing(Call& call, std::uint64_t key) noexcept;
 void finalizing(Call& call) noexcept;
 void session_ending(Call& call, MPI_Session session) noexcept;
 void aborting(Call& call) noexcept;
+// MPI_Pcontrol: 0 ends the program's scope, 1 begins it anew.
+void set_scope(Call& call, int level) noexcept;
 
 // --- after it returned MPI_SUCCESS; what ends a receive: with a truncated message, too
 // ----------------------------------------------------------------------------

@@ -104,7 +104,7 @@ void Call::returned_with_attention() noexcept {
   if (!thread.mode.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread))
     return;
   catch_up(thread);
-  flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread.mode.counting ? 0 : kLate));
+  count_from_here();
 }
 
 namespace {

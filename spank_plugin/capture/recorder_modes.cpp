@@ -1,9 +1,10 @@
 // Recorder, modes part: whether calls are recorded, counted by channel, or neither, and what is written when
 // that changes. See recorder_modes.h; docs/capture.md, "Counting"; docs/adr/0010-capture-windows.md.
 //
-// The relay says in each ring's control word what it wants; a thread looks at its own when a call begins. The
-// mode is one for the process: the thread that notices changes it for all. It holds the StartLock, and waits
-// only for threads that are inside the recorder, never for one that is inside MPI.
+// The relay says in each ring's control word what it wants; a thread looks at its own when a call begins. The program
+// says in MPI_Pcontrol what it wants: what both want is recorded. The mode is one for the process: the thread that
+// notices changes it for all. It holds the StartLock, and waits only for threads that are inside the recorder, never
+// for one that is inside MPI.
 #include "spank_plugin/capture/recorder_modes.h"
 
 #include <algorithm>
@@ -117,10 +118,15 @@ void take_mode(Thread& thread, std::uint64_t now) noexcept {
   set_attention(thread);
 }
 
-void set_recording_window(const Thread& self, std::uint32_t window) noexcept {
+void answer_relay() noexcept {
+  const std::uint32_t window = process.mode.window_of_relay();
+  for_each_thread([&](Thread& thread) { thread.header->recording_window.store(window, std::memory_order_relaxed); });
+}
+
+void announce_mode(const Thread& self) noexcept {
   process.mode.epoch.fetch_add(1, std::memory_order_release);
+  answer_relay();
   for_each_thread([&](Thread& thread) {
-    thread.header->recording_window.store(window, std::memory_order_relaxed);
     if (&thread != &self) thread.attention.expected_control.store(kNever, std::memory_order_relaxed);
   });
 }
@@ -190,7 +196,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   mode.close_ticks = now;
   mode.counting = true;
   mode.ever_counted = true;
-  set_recording_window(self, 0);
+  announce_mode(self);
   take_mode(self, now);
   if (has_counted_calls(self)) lead_calls_to_counting_wrappers(self.mode.shared);
   update_estimate(self);
@@ -220,10 +226,11 @@ void post_watched(Thread& self, std::uint64_t at, std::uint16_t function) noexce
 
 void begin_window(Thread& self, std::uint32_t window, std::uint64_t now) noexcept {
   RecordingMode& mode = process.mode;
+  mode.window_over = mode.window_over && window == mode.window;
   mode.window = window;
   mode.counting = false;
   process.request_numbers.begin_window();
-  set_recording_window(self, window);
+  announce_mode(self);
   take_mode(self, now);
   lead_calls_to_wrappers();
 }
@@ -246,6 +253,35 @@ bool open_window(Thread& self, std::uint32_t window, std::uint16_t function) noe
   return true;
 }
 
+// What the program asked for last, into the ring. While calls are counted for another reason an empty window has it:
+// what lies between two windows is all inside of the program's scope, or all outside. false: no room now. REQUIRES: no
+// other thread is inside the recorder.
+bool follow_program(Thread& self, std::uint16_t function) noexcept REQUIRES(process.start_lock) {
+  RecordingMode& mode = process.mode;
+  if (mode.outside == mode.wants_outside) return true;
+  if (mode.counting && (is_nearly_full(self) || !open_window(self, mode.window, function))) return false;
+  const std::uint64_t at = std::max(self.ring.enter(), self.last_leave);
+  mode.outside = mode.wants_outside;
+  self.ring.use_kept_back();
+  self.ring.begin_call(at, function);
+  if (ring::Record* const record = self.ring.append(EventKind::kPhase))
+    ring::set_phase_level(*record, mode.outside ? kScopeEnds : kScopeBegins);
+  self.ring.commit(at);
+  self.ring.keep_back();
+  self.last_leave = at;
+  if (mode.outside || mode.window_over) close_window(self, function);
+  return true;
+}
+
+// Outside of the program's scope a window opens and closes for the relay alone.
+void follow_relay_outside(const Control& control, bool opens, bool closes) noexcept {
+  RecordingMode& mode = process.mode;
+  if (!opens && (!closes || mode.window_over)) return;
+  if (opens) mode.window = control.window;
+  mode.window_over = !opens;
+  answer_relay();
+}
+
 void leave_thread() noexcept {
   available_thread = nullptr;
   own_thread = nullptr;
@@ -257,6 +293,7 @@ void leave_thread() noexcept {
 // REQUIRES: no other thread is inside the recorder.
 void go_off(Thread& self, std::uint16_t function) noexcept {
   RecordingMode& mode = process.mode;
+  mode.window_over = true;
   if (!mode.counting) close_window(self, function);
   mode.uncounted.store(0, std::memory_order_relaxed);
   self.ring.use_kept_back();
@@ -351,13 +388,16 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   const bool closes = opens || (control.order == ring::CaptureOrder::kCounting && control.window >= mode.window);
   if (!mode.counting && (closes || (is_used_up(self) && !records_on(self)) || is_nearly_full(self))) {
     const ModeChange change(self);
+    mode.window_over = true;
     close_window(self, function);
   }
-  if (mode.counting && opens) {
+  if (mode.outside) follow_relay_outside(control, opens, closes);
+  const bool program_waits = mode.outside != mode.wants_outside;
+  if ((mode.counting && opens && !mode.outside) || program_waits) {
     again = is_nearly_full(self) || ticks_now() < process.next_try_ticks;
     if (!again) {
       const ModeChange change(self);
-      again = !open_window(self, control.window, function);
+      again = !(program_waits ? follow_program(self, function) : open_window(self, control.window, function));
     }
     // To disturb all threads takes its time, too.
     if (again && self.mode.shared && ticks_now() >= process.next_try_ticks)
@@ -381,11 +421,36 @@ std::uint64_t open_last_window(Call& call) noexcept {
     self.ring.begin_call(mode.close_ticks, call.function());
     if (ring::Record* const record = self.ring.append(EventKind::kWindowOpen)) ring::set_window(*record, mode.window);
     self.ring.commit(now);
+    mode.window_over = false;
     begin_window(self, mode.window, now);
     self.ring.lose_calls(mode.uncounted.exchange(0, std::memory_order_relaxed) + (all ? 0 : 1), now);
   }
   update_estimate(self);
   return now;
 }
+
+namespace record {
+
+void set_scope(Call& call, int level) noexcept {
+  if (level != kScopeEnds && level != kScopeBegins) return;
+  RecordingMode& mode = process.mode;
+  Thread& self = call.thread();
+  const std::uint64_t begin = ticks_now();
+  {
+    const StartLock lock;
+    mode.wants_outside = level == kScopeEnds;
+    if (mode.outside == mode.wants_outside || mode.off.load(std::memory_order_relaxed)) return;
+    const bool in_run = process.run.running.load(std::memory_order_acquire);
+    const ModeChange change(self);
+    catch_up(self);
+    if (!in_run || !follow_program(self, call.function()))
+      self.attention.expected_control.store(kNever, std::memory_order_relaxed);  // the next call tries again
+    if (!in_run) return;
+  }
+  call.count_from_here();
+  call.add_dear(ticks_now() - begin, 1);
+}
+
+}  // namespace record
 
 }  // namespace lbf::capture

@@ -124,7 +124,7 @@ struct Header {
   // capture of its process for good, as with kOff (looked at when a counted call is sampled). A relay that does
   // not know of it leaves 0.
   std::atomic<std::uint64_t> counted_grant;
-  // The producer's answer: in which window it records; 0: it counts, or is off.
+  // The producer's answer: in which window it records, or would but for MPI_Pcontrol(0); 0: it counts, or is off.
   alignas(64) std::atomic<std::uint32_t> recording_window;
   std::atomic<std::uint32_t> off;  // 1: nothing any more (ordered, or the counts were lost)
   PrimitiveCounter recorded;       // calls that were recorded

@@ -123,7 +123,7 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   header->clock_source = tick_clock.tsc ? 0 : 1;
   header->thread_level = static_cast<std::uint32_t>(process.run.thread_level);
   header->window.store(1, std::memory_order_relaxed);
-  header->recording_window.store(process.mode.counting ? 0 : process.mode.window, std::memory_order_relaxed);
+  header->recording_window.store(process.mode.window_of_relay(), std::memory_order_relaxed);
   header->grant.store(first_grant, std::memory_order_relaxed);
   header->counted_grant.store(first_grant < ~std::uint64_t{0} / ring::kFirstCountedPerRecorded
                                   ? first_grant * ring::kFirstCountedPerRecorded

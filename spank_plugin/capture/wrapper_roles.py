@@ -144,7 +144,7 @@ ROLES = {
     'session_init': Role(('session_begun', 'session_out'), uncaptured=SESSION_UNCAPTURED),
     'session_finalize': Role(('session_ended', ''), before=('record::session_ending(call, <session_inout>);',),
                              while_off='session_closes_uncaptured(<session_inout>);'),
-    'pcontrol': Role(('phase', 'level')),
+    'pcontrol': Role(('phase', 'level'), before=('record::set_scope(call, <level>);',)),
     'unmodelled': Role(('unmodelled', '')),
     'spawn': Role(('spawned', 'comm comm_out')),
     'io': Role(IO, chosen_by='direction', request='made'),

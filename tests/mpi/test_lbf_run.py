@@ -163,6 +163,24 @@ class LbfRun(unittest.TestCase):
         self.assertIn("is in use by another lbf-run", other.stderr)
         running.kill()
 
+    def test_what_the_program_asks_for_is_what_is_predicted(self):
+        """MPI_Pcontrol(0) and (1): a sleep of a second outside is in no measured and no predicted time."""
+        programs = [(MPIRUN, "scope")] + ([(MPICH_RUN, "mpich/scope")] if MPICH_RUN else [])
+        for run, program in programs:
+            self.lbf_run(run, "-np", "2", f"{PROGRAMS}/{program}", "1")
+            step = max(self.steps(), key=lambda step: step["start"])
+            self.assertEqual(("complete", ""), (step["state"], step["why_partial"]), step)
+            said = [re.fullmatch(r"predicted: the part that the program asked for with MPI_Pcontrol, (\S+) of (\S+) s", note)
+                    for note in step["notes"]]
+            (part_s, whole_s), = [found.groups() for found in said if found]
+            self.assertAlmostEqual(float(part_s), step["measured_s"], delta=0.01 * step["measured_s"])
+            self.assertGreaterEqual(float(whole_s), 1)
+            self.assertLess(step["measured_s"], 0.5)
+            self.assertEqual(1, step["cost"]["seen_share"])
+            own = step["predictions"][0]
+            self.assertLess(own["predicted_s"], 0.5)
+            self.assertAlmostEqual(own["measured_at_progress_s"], step["measured_s"], delta=0.01)
+
     def test_what_a_killed_one_leaves_is_removed_by_the_next(self):
         running, folder = self.start("sleep", "12")
         running.send_signal(signal.SIGKILL)

@@ -2,7 +2,8 @@
  *  - kPairs threads play ping-pong with their opposite (tag = thread), message i has i bytes;
  *  - a thread waits in one MPI_Recv from the begin to the end (tag kStop);
  *  - a thread makes communicators, another one uses each at once and frees it.
- * Prints what the events have to be, for run_case. */
+ * With an argument the first ones call MPI_Pcontrol between their messages. Prints what the events have to be, for
+ * run_case. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,7 +12,7 @@
 
 enum { kPairs = 3, kRounds = 400, kComms = 100, kStop = 99, kSelfTag = 50 };
 
-static int rank;
+static int rank, scoped;
 static _Atomic(MPI_Comm) handed_over = MPI_COMM_NULL;
 
 static void* play(void* argument) {
@@ -22,6 +23,7 @@ static void* play(void* argument) {
     if (rank == 0) MPI_Send(buffer, i, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
     MPI_Recv(buffer, i, MPI_BYTE, 1 - rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 1) MPI_Send(buffer, i, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+    if (scoped && (i + tag) % 11 == 0) MPI_Pcontrol((i / 11 + tag) % 2);
   }
   return NULL;
 }
@@ -59,6 +61,7 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   if (provided != MPI_THREAD_MULTIPLE) return 77;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  scoped = argc > 1;
   pthread_t players[kPairs], others[3];
   int tags[kPairs], heard = -1;
   REQUIRE(pthread_create(&others[0], NULL, listen, &heard) == 0);

@@ -1,8 +1,9 @@
 /* Messages in all ways that a capture window can cut through: each message has a size of its own on its channel, so
- * that two ends that are wrongly paired differ. windows [ROUNDS [FILE]]; any number of ranks from 2; no more rounds
- * once FILE exists, for which rank 0 looks every 64. Wildcard receives that stay open over many rounds, receives
- * without wildcards behind them, persistent and non-blocking ones, matched probes, Sendrecv, collectives of all kinds,
- * communicators that are made, used and freed; what each rank sends and takes part in is counted and printed. */
+ * that two ends that are wrongly paired differ. windows [ROUNDS [FILE [scope]]]; any number of ranks from 2; no more
+ * rounds once FILE exists, for which rank 0 looks every 64; scope: each rank calls MPI_Pcontrol when it likes. Wildcard
+ * receives that stay open over many rounds, receives without wildcards behind them, persistent and non-blocking ones,
+ * matched probes, Sendrecv, collectives of all kinds, communicators that are made, used and freed; what each rank sends
+ * and takes part in is counted and printed. */
 #include <unistd.h>
 
 #include "counted.h"
@@ -51,10 +52,13 @@ int main(int argc, char** argv) {
   MPI_Recv_init(in[2], 64, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &persistent[1]);
   /* Open over many rounds; what comes with this tag comes in an order that the channel gives. */
   MPI_Irecv(in[3], kMost, MPI_BYTE, MPI_ANY_SOURCE, kAny, MPI_COMM_WORLD, &any);
+  unsigned random = argc > 3 ? (unsigned)rank + 1 : 0; /* 0: never */
   MPI_Comm made = MPI_COMM_NULL;
   long received_any = 0, sent_any = 0;
   for (long i = 0; i < rounds; ++i) {
+    if (random != 0 && rand_r(&random) % 4 == 0) MPI_Pcontrol(rand_r(&random) % 2);
     ring_of(MPI_COMM_WORLD, 0, i);
+    if (random != 0 && rand_r(&random) % 4 == 0) MPI_Pcontrol(rand_r(&random) % 2);
     MPI_Startall(2, persistent);
     sent += 1;
     MPI_Waitall(2, persistent, MPI_STATUSES_IGNORE);

@@ -13,8 +13,8 @@ OpWalk::OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor)
 Result<void> OpWalk::feed(Rank rank, const Event& event) {
   if (event.kind == EventKind::kWindowClose) {
     return invalid_input(
-        "the trace was recorded in windows (the overhead limit was reached): other tools need a "
-        "whole one");
+        "the trace was recorded in windows (the overhead limit was reached, or MPI_Pcontrol(0) called): other tools "
+        "need a whole one");
   }
   if (Result<void> fed = matcher_.feed(rank, event); !fed) return fed;
   if (++events_in_round_ < kEventsPerRound) return {};
