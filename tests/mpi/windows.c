@@ -1,8 +1,9 @@
 /* Messages in all ways that a capture window can cut through: each message has a size of its own on its channel, so
  * that two ends that are wrongly paired differ. windows [ROUNDS [FILE [scope]]]; any number of ranks from 2; no more
- * rounds once FILE exists, for which rank 0 looks every 64; scope: each rank calls MPI_Pcontrol when it likes. Wildcard receives that stay open over many rounds, receives
- * without wildcards behind them, persistent and non-blocking ones, matched probes, Sendrecv, collectives of all kinds,
- * communicators that are made, used and freed; what each rank sends and takes part in is counted and printed. */
+ * rounds once FILE exists, for which rank 0 looks every 64; scope: each rank calls MPI_Pcontrol when it likes. Wildcard
+ * receives that stay open over many rounds, receives without wildcards behind them, persistent and non-blocking ones,
+ * matched probes, Sendrecv, collectives of all kinds, communicators that are made, used and freed; what each rank sends
+ * and takes part in is counted and printed. */
 #include <unistd.h>
 
 #include "counted.h"
