@@ -64,7 +64,7 @@ void read_predictions_of(SQLite::Database& connection, const ListValues& values,
 const PredictionRecord* fastest_of(const std::vector<PredictionRecord>& predictions) {
   const PredictionRecord* fastest = nullptr;
   for (const PredictionRecord& prediction : predictions) {
-    if (prediction.ends() && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s))
+    if (prediction.is_known() && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s))
       fastest = &prediction;
   }
   return fastest;

@@ -65,7 +65,7 @@ void insert_calls(SQLite::Database& connection, StepRow row, const StepRecord& s
 std::optional<std::int64_t> fastest_position(const std::vector<PredictionRecord>& predictions) {
   std::optional<std::int64_t> fastest;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (!predictions[i].why_stuck.empty() || !predictions[i].why_deferred.empty()) continue;
+    if (!predictions[i].is_known()) continue;
     if (!fastest || predictions[i].predicted_s < predictions[static_cast<std::size_t>(*fastest)].predicted_s)
       fastest = static_cast<std::int64_t>(i);
   }

@@ -57,7 +57,8 @@ enum class When {
   kAlways,
   kDeferred,  // the target is deferred
   kSet,       // it is neither false nor empty
-  kEnds,      // always; null unless the target ends
+  kKnown,     // always; null unless the prediction is known
+  kSeen,      // always; null where too little of the run was seen
 };
 
 // Where a value is stored: in a column of the record's table, or in an expression of SQL. Empty: it is not stored.

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "protocol/field.h"
+#include "protocol/seen_run.h"
 
 namespace lbf::protocol {
 
@@ -53,7 +54,11 @@ struct PredictionFields {
   bool taken_up = false;           // it was deferred when the step ended, and replayed later
   std::vector<Seconds> rank_finish_s;
 
-  bool ends() const { return why_stuck.empty() && why_deferred.empty(); }
+  bool seen_too_little() const {
+    return SeenRun{std::optional<double>(seen_share).value_or(1), low_s && high_s, {}, {}}.is_too_little();
+  }
+  // There is a run time that is worth saying.
+  bool is_known() const { return why_stuck.empty() && why_deferred.empty() && !seen_too_little(); }
   bool is_self() const { return kind == "self"; }
 };
 
@@ -71,10 +76,10 @@ inline constexpr auto kPredictionTable = [] {
       Field{&P::contention, "contention", "contention", Unit::kNone, {"Contention", 10, Align::kLeft}, "the network file's: `none`, `bus` or `nic`"},
       Field{&P::speed, "speed", "speed", Unit::kFactor, {"Speed", 5}, "of the processors, relative to those that ran"},
       Field{&P::kind, "kind", "kind", Unit::kNone, {"Kind", 6, Align::kLeft}, "*self*: the configuration that ran; *LBF*: another placement on the same network; *NF*: the same placement on another network; *LBF+NF*: both (TSE Sec. 2 and 3)"},
-      Field{&P::predicted_s, "predicted_s", "predicted_s", Unit::kSeconds, kNoColumn, "predicted run time; null if the target is stuck or deferred", In::kEverywhere, When::kEnds},
+      Field{&P::predicted_s, "predicted_s", "predicted_s", Unit::kSeconds, kNoColumn, "predicted run time; null if the target is stuck or deferred, or if less than 1 % of the run was seen and there is no interval", In::kEverywhere, When::kKnown},
       Field{&P::why_stuck, "why_stuck", "why_stuck", Unit::kNone, kNoColumn, "not empty if a complete step would wait for ever on this target, because it relies on buffers that the target's network does not have. `predicted_s` and `speedup` are null, `progress_s` says how far it came, a note counts such targets, and the step stays complete"},
-      Field{&P::speedup, "speedup", "speedup", Unit::kFactor, kNoColumn, "measured_s / predicted_s; null while there is nothing to compare"},
-      Field{&P::self_error_percent, "self_error_percent", "self_error_percent", Unit::kPercent, kNoColumn, "100 (predicted - measured) / measured of the self target, the same in every prediction of the step; null likewise"},
+      Field{&P::speedup, "speedup", "speedup", Unit::kFactor, kNoColumn, "measured_s / predicted_s; null while there is nothing to compare", In::kEverywhere, When::kSeen},
+      Field{&P::self_error_percent, "self_error_percent", "self_error_percent", Unit::kPercent, kNoColumn, "100 (predicted - measured) / measured of the self target, the same in every prediction of the step; null likewise", In::kEverywhere, When::kSeen},
       Field{&P::partial, "partial", "partial", Unit::kNone, kNoColumn, "the prediction is of a part of the run"},
       Field{&P::progress_s, "progress_s", "progress_s", Unit::kSeconds, {"Progress", 10}, "the latest predicted time of any rank's last replayed event"},
       Field{&P::measured_at_progress_s, "measured_at_progress_s", "measured_at_progress_s", Unit::kSeconds, kNoColumn, "the latest measured time at those events, by the clock. While the step runs, in the open capture window, without what ranks were preempted or polled in vain since their last record and since their relay told of it (every 2 s)"},

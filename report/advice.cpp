@@ -121,15 +121,6 @@ std::string command_to_paste(const Step& step, const TargetPrediction& target, s
   return out;
 }
 
-std::string too_little_seen(const Step& step) {
-  std::string out = fmt::format("Only {:.2g} % of the run was captured", 100 * *step.self()->seen_share);
-  if (!step.cost || !step.cost->limit_percent) return out + ": too little to predict from.";
-  out += fmt::format(", to keep the overhead below {:g} %: too little to predict from.", *step.cost->limit_percent);
-  if (const auto limit = step.cost->limit_to_see_percent())
-    out += fmt::format(" With an overhead limit of {:g} % about a tenth of it would be.", *limit);
-  return out;
-}
-
 // What is not in the table yet, and where it can be had meanwhile.
 std::string deferred_note(const Step& step, std::size_t width) {
   std::size_t deferred = 0;
@@ -155,7 +146,6 @@ std::optional<Seconds> reference_s(const Step& step, const TargetPrediction& tar
 }
 
 std::optional<double> speedup(const Step& step, const TargetPrediction& target) {
-  if (target.seen_too_little()) return std::nullopt;
   if (target.speedup) return target.speedup;
   const auto reference = reference_s(step, target);
   if (!reference || !target.predicted_s || !(*target.predicted_s > 0)) return std::nullopt;
@@ -280,7 +270,8 @@ std::string closing_note(const Step& step, std::size_t width) {
                                : "No predictions: nothing of this step could be replayed.",
                 width, 0);
   }
-  if (step.seen_too_little()) return wrap(too_little_seen(step), width, 0);
+  if (const protocol::SeenRun seen = step.seen(); seen.is_too_little())
+    return wrap("No prediction: " + seen.why_no_prediction() + '.', width, 0);
   const Advice advice = advise(step);
   if (!advice.self_known) {
     return wrap(so_far +
@@ -341,14 +332,12 @@ std::string closing_note(const Step& step, std::size_t width) {
 std::string brief_line(const Step& step) {
   const std::string tail = fmt::format(": lbf-report -j {}", job_id(step));
   const std::string so_far = step.running() ? "so far, " : step.state == StepState::kPartial ? "(partial) " : "";
+  if (const protocol::SeenRun seen = step.seen(); seen.is_too_little())
+    return fmt::format("lbf: no prediction: {}{}", seen.in_words(), tail);
   if (step.predictions.empty() || !step.self() || !step.self()->predicted_s) {
     const std::string why = step.why_partial.empty() ? "" : ": " + printable(step.why_partial);
     return fmt::format("lbf: no prediction {}{}",
                        step.running() ? "yet, the step is being completed" : "was possible" + why, tail);
-  }
-  if (step.seen_too_little()) {
-    return fmt::format("lbf: no prediction: only {:.2g} % of the run was captured{}", 100 * *step.self()->seen_share,
-                       tail);
   }
   const Advice advice = advise(step);
   if (!advice.self_known) return fmt::format("lbf: {}predicted, {}{}", so_far, error_text(step), tail);

@@ -58,9 +58,7 @@ std::string joined(const std::vector<std::string>& items, std::string_view separ
 const TargetPrediction* fastest(const Step& step) {
   const TargetPrediction* best = nullptr;
   for (const TargetPrediction& target : step.predictions) {
-    if (target.predicted_s && !target.seen_too_little() &&
-        (best == nullptr || *target.predicted_s < *best->predicted_s))
-      best = &target;
+    if (target.predicted_s && (best == nullptr || *target.predicted_s < *best->predicted_s)) best = &target;
   }
   return best;
 }
@@ -130,7 +128,7 @@ std::vector<Field> computed_fields() {
          return t != nullptr ? duration(t->predicted_s) : std::string();
        }},
       {"PredictedRaw", 14, false, true, kSeenEnough + "predictions.predicted_s",
-       [](S, T t) { return t != nullptr && !t->seen_too_little() ? number(t->predicted_s) : std::string(); }},
+       [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
       {"Seen", 7, false, false, "cost.seen_share,predictions.kind,predictions.seen_share",
        [](S s, T) { return percent(seen_percent(s)); }},
       {"SelfError", 9, false, false, kSeenEnough + "predictions.kind,predictions.self_error_percent",

@@ -69,6 +69,7 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
   if (const std::string program = command_line(step); !program.empty()) title += "  " + program;
   const std::size_t width = std::max(style.width, kNarrowest);
   if (curves.empty()) {
+    if (step.seen().is_too_little()) return shorten(title, width) + '\n' + closing_note(step, width);
     return shorten(title, width) + '\n' +
            wrap(step.running() ? "There is no prediction to draw yet; ask again in a moment."
                                : "There is no prediction to draw.",

@@ -176,9 +176,10 @@ std::optional<double> on_path_percent(const ProcedureTimes& times, const Procedu
 std::string seen_part_line(const Step& step) {
   if (!step.cost || !step.cost->seen_in_part()) return {};
   return fmt::format(
-      "{:.3g} % of the run was captured: calls, times and the path's parts (OnPath, too) are of that, what is "
-      "predicted is extrapolated from it",
-      100 * *step.cost->seen_share);
+      "{:.3g} % of the run was captured: calls, times and the path's parts (OnPath, too) are of that, {}",
+      100 * *step.cost->seen_share,
+      step.seen().is_too_little() ? "which is too little to predict from"
+                                  : "what is predicted is extrapolated from it");
 }
 
 std::optional<double> gain_percent(const ProcedureTimes& times, const std::optional<Seconds>& changed_s) {

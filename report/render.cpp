@@ -196,7 +196,8 @@ std::string facts(const Step& step, const PageStyle& style) {
       fact(fmt::format(
           "Seen {:.1f} % of the run ({} recorded, {} counted){}.", 100 * *cost.seen_share,
           count_of(cost.recorded_calls.value_or(0), "call"), count_of(cost.counted_calls.value_or(0), "call"),
-          step.seen_too_little() ? "" : ": predictions are extrapolated, with a 95 % interval where it can be told"));
+          step.seen().is_too_little() ? ""
+                                      : ": predictions are extrapolated, with a 95 % interval where it can be told"));
     }
   } else if (const auto overhead = step.overhead_percent()) {
     fact(fmt::format("Capture overhead {:.2f} % of the ranks' processor time (capture {}, relay {}){}.", *overhead,

@@ -159,6 +159,7 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
     read_fields(where, protocol::kTopologyTable, out.topology);
     if (!where.error().empty()) return answer_error(where.error());
   }
+  out.keep_what_is_known();
   return out;
 }
 
@@ -423,14 +424,24 @@ const TargetPrediction* Step::self() const {
   return nullptr;
 }
 
-std::optional<double> Cost::limit_to_see_percent() const {
-  constexpr double kRecorded = 0.1;
-  constexpr double kCountedCall = 20.0 / 300;  // of a recorded one (docs/cost-system.md)
-  constexpr double kUsable = 0.75;             // of the limit: the regulator keeps back the rest
-  if (!corrected_percent || !limit_percent) return std::nullopt;
-  const double needed = *corrected_percent * (kRecorded + (1 - kRecorded) * kCountedCall) / kUsable;
-  if (needed <= *limit_percent) return std::nullopt;
-  return std::ceil(needed);
+protocol::SeenRun Step::seen() const {
+  protocol::SeenRun seen;
+  if (const TargetPrediction* const of_self = self()) {
+    seen.share = of_self->seen_share.value_or(1);
+    seen.has_interval = of_self->low_s && of_self->high_s;
+  }
+  if (cost) {
+    seen.limit_percent = cost->limit_percent;
+    seen.corrected_percent = cost->corrected_percent;
+  }
+  return seen;
+}
+
+void TargetPrediction::keep_what_is_known() {
+  if (!seen_too_little()) return;
+  predicted_s.reset();
+  speedup.reset();
+  self_error_percent.reset();
 }
 
 std::optional<double> Step::mpi_percent() const {
@@ -442,7 +453,6 @@ std::optional<double> Step::mpi_percent() const {
 }
 
 std::optional<double> Step::self_error_percent() const {
-  if (seen_too_little()) return std::nullopt;
   if (const TargetPrediction* of_self = self()) return of_self->self_error_percent;
   for (const TargetPrediction& prediction : predictions) {
     if (prediction.self_error_percent) return prediction.self_error_percent;

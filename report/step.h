@@ -18,14 +18,13 @@
 #include "protocol/cost_fields.h"
 #include "protocol/prediction_fields.h"
 #include "protocol/procedure_fields.h"
+#include "protocol/seen_run.h"
 #include "protocol/step_fields.h"
 
 namespace lbf::report {
 
 // Above it a run counts as seen whole: what is missing does not show in any figure.
 inline constexpr double kWholeShare = 0.9995;
-// A prediction from less is one only with its interval.
-inline constexpr double kLeastShare = 0.01;
 
 using protocol::CallTotal;
 using protocol::name_of;
@@ -33,7 +32,8 @@ using protocol::StepState;
 
 struct TargetPrediction : protocol::PredictionFields<protocol::Side::kReader> {
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
-  bool seen_too_little() const { return seen_share && *seen_share < kLeastShare && !(low_s && high_s); }
+  // Takes the numbers away that an older lbfd has of a moment of the run.
+  void keep_what_is_known();
 };
 
 // What the capture of one node's ranks, or of one rank, cost; times are processor time. Of a rank the relay's part and
@@ -58,8 +58,6 @@ struct Cost : protocol::CostFields<protocol::Side::kReader> {
 
   bool over_limit() const { return limit_percent && high_percent && *high_percent > *limit_percent; }
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
-  // The overhead limit at which about a tenth of the run would be recorded. Empty: not known, or no higher than it was.
-  std::optional<double> limit_to_see_percent() const;
 };
 
 // A procedure that the run measured (docs/procedures.md). Times are of all ranks; predicted run times are of the
@@ -94,8 +92,8 @@ struct Step : protocol::StepFields<protocol::Side::kReader> {
   bool running() const { return state == StepState::kRunning; }
   // The prediction of the configuration that ran; nullptr where there is none.
   const TargetPrediction* self() const;
-  // The run was captured for so short a time that nothing can be predicted from it.
-  bool seen_too_little() const { return self() != nullptr && self()->seen_too_little(); }
+  // As the prediction of the configuration that ran has it; without one, all of it.
+  protocol::SeenRun seen() const;
   // Percent of the ranks' time that was recorded. Empty: not known, or a call took longer than others were recorded.
   std::optional<double> mpi_percent() const;
   // Percent of the self target: 100 (predicted - measured) / measured.

@@ -159,6 +159,7 @@ class RowsReader {
         return take({.type = Value::Type::kTexts, .texts = &texts_});
       case Place::kPrediction:
         place_ = Place::kPredictions;
+        step_.predictions.back().keep_what_is_known();
         return prediction_column_ == prediction_keys_.size() || wrong("a prediction has too few values");
       case Place::kPredictions:
         place_ = Place::kRow;

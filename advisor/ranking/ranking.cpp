@@ -98,6 +98,8 @@ void put_in_order(std::vector<Ranked>& ranked, const Objective& objective) {
         return 3;
       case Verdict::kRuledOut:
         return 4;
+      case Verdict::kUnknown:
+        break;
     }
     return 5;
   };

@@ -33,6 +33,7 @@ enum class Verdict : std::uint8_t {
   kRuledOut,  // its bound is beyond the best that was replayed, or beyond the objective's limits
   kDeferred,  // the budget was over
   kStuck,     // the program would wait for ever there
+  kUnknown,   // too little of the run was seen to predict it
 };
 
 // When Slurm would start a candidate (advisor/advice/schedule.h).

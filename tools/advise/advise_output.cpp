@@ -225,7 +225,7 @@ std::vector<std::string> hosts_of(const advisor::Candidate& candidate) {
 }
 
 nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
-  static const char* const kVerdicts[] = {"replayed", "ruled_out", "deferred", "stuck"};
+  static const char* const kVerdicts[] = {"replayed", "ruled_out", "deferred", "stuck", "unknown"};
   const engine::Target& target = one.candidate.target;
   nlohmann::json json = {
       {"verdict", kVerdicts[static_cast<int>(one.verdict)]},
@@ -310,6 +310,7 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
                                result.schedule && result.schedule->known > 0 ? ", by the end" : "",
                                report::printable(print.cluster)),
                    report::kTextWidth, 0);
+  if (result.seen.is_too_little()) return out + "\n" + advice(result, print);
   out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
@@ -333,7 +334,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
                          {"passes", result.ranking.passes + 1},
                          {"processor_s", result.ranking.spent_s},
                          {"budget_s", print.budget_s},
-                         {"notes", result.trust.notes()},
+                         {"notes", result.seen.is_too_little() ? std::vector<std::string>{} : result.trust.notes()},
                          {"partial", !result.trust.why_partial.empty()}};
   constexpr std::array kBases = {"assumption", "self error", "site", "program"};
   json["error_basis"] = kBases[static_cast<std::size_t>(result.trust.basis())];
@@ -342,8 +343,8 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   if (!print.mpi_note.empty()) json["notes"].push_back(print.mpi_note);
   json["now"] = json_of(result.baseline.now, print.host_file);
   json["now"]["flags"] = flags_of_now(result);
-  if (result.seen_share < 1) {
-    json["now"]["seen_share"] = result.seen_share;
+  if (result.seen.share < 1) {
+    json["now"]["seen_share"] = result.seen.share;
     json["now"]["low_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->first) : nlohmann::json();
     json["now"]["high_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->second) : nlohmann::json();
   }

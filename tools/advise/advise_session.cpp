@@ -77,6 +77,7 @@ class Session {
     for (const auto& step : {&Session::find_baseline, &Session::look_at_baseline}) {
       if (Result<void> done = (this->*step)(*sets); !done) return done.error();
     }
+    if (result_.seen.is_too_little()) return unknown();
     std::vector<advisor::Candidate> candidates = make_candidates(*sets);
     if (candidates.empty())
       return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
@@ -198,11 +199,22 @@ class Session {
     now.why_stuck = replayed->front().why_stuck;
     now.verdict = now.why_stuck.empty() ? advisor::Verdict::kReplayed : advisor::Verdict::kStuck;
     now.bound = advisor::bound_of(now.candidate.target, graph_, result_.chain_messages);
+    if (result_.seen.is_too_little()) {
+      now.verdict = advisor::Verdict::kUnknown;
+      return {};
+    }
     if (result_.baseline.measured_s && now.why_stuck.empty()) {
       result_.trust.self_error_percent =
           100 * (now.time_s - *result_.baseline.measured_s) / *result_.baseline.measured_s;
     }
     return {};
+  }
+
+  AdviseResult unknown() {
+    result_.advice.why_not = result_.seen.why_no_prediction();
+    result_.sensitivity.reset();
+    result_.ranking.spent_s = processor_time_s() - start_s_;
+    return std::move(result_);
   }
 
   // What the trace does not say.
@@ -218,7 +230,7 @@ class Session {
     trust.approximated_percent =
         percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
     const engine::Prediction& now = pass.predictions.front();
-    result_.seen_share = now.seen_share;
+    result_.seen = daemon::seen_run_of(now, pass.costs);
     trust.unseen_percent = 100 * (1 - now.seen_share);
     if (now.seen_share < 1) {
       trust.extrapolated_percent.reset();

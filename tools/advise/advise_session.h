@@ -51,9 +51,9 @@ struct AdviseResult {
   std::uint64_t messages = 0;
   std::uint64_t chain_messages = 0;  // of the longest chain
   advisor::Baseline baseline;
-  // Where the capture saw a part of the run only: that share, and the 95 % interval of the baseline's
-  // predicted time (nothing: it cannot be told).
-  double seen_share = 1;
+  // Where the capture saw a part of the run only: that part, and the 95 % interval of the baseline's predicted time
+  // (nothing: it cannot be told). From too little nothing is replayed but the baseline, and nothing advised.
+  protocol::SeenRun seen;
   std::optional<std::pair<Seconds, Seconds>> now_interval_s;
   advisor::Trust trust;
   advisor::Ranking ranking;

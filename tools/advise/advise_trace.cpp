@@ -42,7 +42,7 @@ AdviseTrace::AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& 
 
 Result<advisor::CommGraph> AdviseTrace::graph() {
   GraphVisitor visitor(ranks());
-  OpWalk walk(ranks(), ~Bytes{0}, visitor);
+  OpWalk walk(ranks(), ~Bytes{0}, visitor, OpWalk::Windows::kTaken);
   walk.set_mpi(mpi_);
   const auto sink = one_by_one([&](Rank rank, const Event& event) {
     call_s_ += event.call_s;
@@ -59,10 +59,11 @@ Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<engine::Target>&
   (*predictor)->set_mpi(mpi_);
   const auto sink = [&](Rank rank, std::span<const Event> events) { return (*predictor)->feed(rank, events); };
   if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
-  (*predictor)->set_capture_cost(trace_->capture_cost());
+  std::vector<daemon::StreamCost> costs = trace_->costs();
+  (*predictor)->set_capture_cost(daemon::capture_cost_of(costs));
   for (Rank rank = 0; rank < ranks(); ++rank) (*predictor)->close(rank);
   (void)(*predictor)->advance();
-  Pass pass{(*predictor)->predictions(), (*predictor)->stats(), {}};
+  Pass pass{(*predictor)->predictions(), (*predictor)->stats(), {}, std::move(costs)};
   if (const Result<void> whole = (*predictor)->diagnosis(); !whole) pass.why_partial = whole.error().message;
   return pass;
 }

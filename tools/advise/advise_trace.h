@@ -35,7 +35,8 @@ class AdviseTrace {
   struct Pass {
     std::vector<engine::Prediction> predictions;
     engine::PredictorStats stats;
-    std::string why_partial;  // empty: the trace is whole
+    std::string why_partial;                // empty: the trace is whole
+    std::vector<daemon::StreamCost> costs;  // of the capture
   };
   Result<Pass> replay(const std::vector<engine::Target>& targets);
 

@@ -344,7 +344,7 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
     print.mpi_note = passes.mpi_note();
     result = advise(passes, *cluster, std::move(options));
   }
-  if (!result || !line.probe) return result;
+  if (!result || !line.probe || result->seen.is_too_little()) return result;
   const ProbeOptions how{print.trace, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};
   if (const Result<void> done = probe(*result, objective, how); !done) return done.error();
   return result;

@@ -7,11 +7,11 @@ namespace {
 constexpr std::uint32_t kEventsPerRound = 4096;
 }
 
-OpWalk::OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor)
-    : store_(ranks, 1), matcher_(ranks, store_, {.eager_up_to = eager_up_to}), visitor_(visitor) {}
+OpWalk::OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor, Windows windows)
+    : store_(ranks, 1), matcher_(ranks, store_, {.eager_up_to = eager_up_to}), visitor_(visitor), windows_(windows) {}
 
 Result<void> OpWalk::feed(Rank rank, const Event& event) {
-  if (event.kind == EventKind::kWindowClose) {
+  if (event.kind == EventKind::kWindowClose && windows_ == Windows::kRefused) {
     return invalid_input(
         "the trace was recorded in windows (the overhead limit was reached): other tools need a "
         "whole one");

@@ -28,8 +28,10 @@ class OpWalk {
                                bool sent) = 0;
   };
 
+  // What a trace that was recorded in windows is: an export's tool needs a whole one.
+  enum class Windows { kRefused, kTaken };
   // Messages above `eager_up_to` bytes say when their receive is posted and when their send's buffer is free.
-  OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor);
+  OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor, Windows windows = Windows::kRefused);
 
   // As Predictor::set_mpi.
   void set_mpi(const engine::MpiSetup& setup) { matcher_.set_mpi(setup); }
@@ -62,6 +64,7 @@ class OpWalk {
   engine::OpStore store_;
   engine::Matcher matcher_;
   Visitor& visitor_;
+  Windows windows_;
   std::vector<Process> processes_;
   std::vector<Slot> slots_;
   std::vector<engine::ProcessIndex> ready_;

@@ -144,7 +144,7 @@ Result<void> replay_trace(WhatIfTrace& trace, Replay& replay) {
   };
   if (Result<void> read = trace.read(sink, [&](double share) { progress.show(share); }); !read) return read;
   replay.for_each([&](engine::Predictor& each) {
-    each.set_capture_cost(trace.capture_cost());
+    each.set_capture_cost(daemon::capture_cost_of(trace.costs()));
     for (Rank rank = 0; rank < trace.ranks(); ++rank) each.close(rank);
     (void)each.advance();
   });
@@ -203,6 +203,7 @@ Result<WhatIfResult> predict(const CommandLine& line) {
     kMessages.warn("the prediction is partial: " + result.why_partial);
   }
   result.predictions = replay->predictor->predictions();
+  result.costs = (*trace)->costs();
   result.stats = replay->predictor->stats();
   if (question) result.procedures = answer_of(std::move(*question), *replay, result.predictions);
   warn_of_stuck_targets(result);

@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 #include "event/mpi_function_table.h"
+#include "predictor/daemon/steps/step_cost.h"
 #include "report/text.h"
 
 namespace lbf::tools {
@@ -17,11 +18,12 @@ constexpr std::size_t kMaxPathEntries = 5;
 constexpr std::size_t kMaxNameWidth = 48;
 
 std::string seconds(const engine::Prediction& prediction) {
-  return prediction.complete ? format_number(prediction.lbf_s, "%.6f") : "stuck";
+  if (!prediction.complete) return "stuck";
+  return is_known(prediction) ? format_number(prediction.lbf_s, "%.6f") : "unknown";
 }
 
 std::string gain(const engine::Prediction& as_it_ran, const engine::Prediction& changed) {
-  if (!changed.complete || !as_it_ran.complete) return "-";
+  if (!is_known(changed) || !is_known(as_it_ran)) return "-";
   return format_number(gain_percent(as_it_ran, changed).value_or(0), "%.1f%%");
 }
 
@@ -146,8 +148,12 @@ const char* kind_name(Kind kind) {
 
 }  // namespace
 
+bool is_known(const engine::Prediction& prediction) {
+  return prediction.complete && !daemon::seen_run_of(prediction).is_too_little();
+}
+
 std::optional<double> gain_percent(const engine::Prediction& as_it_ran, const engine::Prediction& changed) {
-  if (!as_it_ran.complete || !changed.complete || !(as_it_ran.lbf_s > 0)) return std::nullopt;
+  if (!is_known(as_it_ran) || !is_known(changed) || !(as_it_ran.lbf_s > 0)) return std::nullopt;
   return 100 * (1 - changed.lbf_s / as_it_ran.lbf_s);
 }
 
@@ -226,15 +232,15 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<engine:
     const bool is_asked = scenario.kind == Kind::kAsked || scenario.kind == Kind::kCurveAsked;
     for (std::size_t t = 0; t < as_it_ran.size(); ++t) {
       const engine::Prediction& changed = answer.predictions[v][t];
-      const bool is_whole = changed.complete && as_it_ran[t].complete;
+      const bool are_known = is_known(changed) && is_known(as_it_ran[t]);
       nlohmann::ordered_json entry;
       entry["kind"] = kind_name(scenario.kind);
       entry["what"] = is_asked ? question.asked : question.names[scenario.procedure];
       entry["percent"] = scenario.percent;
       entry["prediction"] = t;
-      entry["lbf_s"] = changed.complete ? nlohmann::ordered_json(changed.lbf_s) : nlohmann::ordered_json(nullptr);
-      entry["gain_percent"] = is_whole ? nlohmann::ordered_json(gain_percent(as_it_ran[t], changed).value_or(0))
-                                       : nlohmann::ordered_json(nullptr);
+      entry["lbf_s"] = is_known(changed) ? nlohmann::ordered_json(changed.lbf_s) : nlohmann::ordered_json(nullptr);
+      entry["gain_percent"] = are_known ? nlohmann::ordered_json(gain_percent(as_it_ran[t], changed).value_or(0))
+                                        : nlohmann::ordered_json(nullptr);
       entry["moved_s"] = answer.scenario_stats[v].moved_s;
       entry["removed_s"] = answer.scenario_stats[v].removed_s;
       entry["stayed_s"] = answer.scenario_stats[v].stayed_s;

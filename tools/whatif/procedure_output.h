@@ -10,7 +10,9 @@
 
 namespace lbf::tools {
 
-// How much shorter `changed` is, in percent of the run as it was; nothing where one of them is stuck.
+// The program ends, and enough of the run was seen to say when.
+bool is_known(const engine::Prediction& prediction);
+// How much shorter `changed` is, in percent of the run as it was; nothing where one of them is not known.
 std::optional<double> gain_percent(const engine::Prediction& as_it_ran, const engine::Prediction& changed);
 
 // Tables in the form of TR Figs. 3 and 4; `targets`, `as_it_ran` without scenarios.

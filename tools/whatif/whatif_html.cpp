@@ -11,6 +11,7 @@
 #include "event/mpi_function_table.h"
 #include "report/curves.h"
 #include "report/html_parts.h"
+#include "tools/whatif/procedure_output.h"
 
 namespace lbf::tools {
 namespace {
@@ -45,7 +46,8 @@ std::string table(const std::vector<std::string>& head, const std::vector<std::v
 }
 
 std::string seconds_cell(const engine::Prediction& prediction) {
-  return prediction.complete ? fmt::format("{:.6g}", prediction.lbf_s) : "stuck";
+  if (!prediction.complete) return "stuck";
+  return is_known(prediction) ? fmt::format("{:.6g}", prediction.lbf_s) : "unknown";
 }
 
 std::string gain_cell(const engine::Prediction& as_it_ran, const engine::Prediction& changed) {
@@ -59,13 +61,29 @@ std::string name_of(const engine::Target& target) {
 }
 
 std::string targets_body(const WhatIfResult& result) {
+  std::vector<std::string> head{"Nodes", "Placement", "Network", "Contention", "Predicted, s"};
+  const engine::Prediction& first = result.predictions.front();
+  std::string out;
+  if (first.seen_share < 1) {
+    head.insert(head.end(), {"Low, s", "High, s"});
+    const std::string why = why_unknown(result, first);
+    out = "<p>" +
+          escaped(why.empty() ? fmt::format("{:.1f} % of the run was captured: times are extrapolated from it, with a "
+                                            "95 % interval where it can be told",
+                                            100 * first.seen_share)
+                              : "No prediction: " + why) +
+          ".</p>";
+  }
   std::vector<std::vector<std::string>> rows;
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const engine::Target& target = result.targets[t];
     rows.push_back({std::to_string(target.nodes), target.placement.substr(0, 48), target.network->name(),
                     contention_name(target.network->contention()), seconds_cell(result.predictions[t])});
+    if (first.seen_share >= 1) continue;
+    for (std::string& bound : shown_interval(result, result.predictions[t], "%.6g"))
+      rows.back().push_back(std::move(bound));
   }
-  return table({"Nodes", "Placement", "Network", "Contention", "Predicted, s"}, rows, 4);
+  return out + table(head, rows, 4);
 }
 
 const engine::Prediction* find(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent,

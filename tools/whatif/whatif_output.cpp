@@ -45,6 +45,23 @@ bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction) 
   return result.why_partial.empty() && !prediction.why_stuck.empty();
 }
 
+std::string why_unknown(const WhatIfResult& result, const engine::Prediction& prediction) {
+  if (is_stuck(result, prediction)) return {};
+  const protocol::SeenRun seen = daemon::seen_run_of(prediction, result.costs);
+  return seen.is_too_little() ? seen.why_no_prediction() : std::string();
+}
+
+std::string shown_seconds(const WhatIfResult& result, const engine::Prediction& prediction, const char* format) {
+  if (is_stuck(result, prediction)) return "stuck";
+  return why_unknown(result, prediction).empty() ? format_number(prediction.lbf_s, format) : "unknown";
+}
+
+std::array<std::string, 2> shown_interval(const WhatIfResult& result, const engine::Prediction& prediction,
+                                          const char* format) {
+  if (is_stuck(result, prediction) || prediction.high_s == kNeverS) return {"-", "-"};
+  return {format_number(prediction.low_s, format), format_number(prediction.high_s, format)};
+}
+
 std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
@@ -59,11 +76,10 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
     entry["waiting"] = engine::waiting_name(target.waiting);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
-    if (is_stuck(result, prediction)) {
-      entry["lbf_s"] = nullptr;
-    } else {
-      entry["lbf_s"] = prediction.lbf_s;
-    }
+    const std::string why = why_unknown(result, prediction);
+    const bool is_known = why.empty() && !is_stuck(result, prediction);
+    entry["lbf_s"] = is_known ? nlohmann::ordered_json(prediction.lbf_s) : nlohmann::ordered_json();
+    if (!why.empty()) entry["why_unknown"] = why;
     if (prediction.seen_share < 1) {
       const bool told = !is_stuck(result, prediction) && prediction.high_s != kNeverS;
       entry["low_s"] = told ? nlohmann::ordered_json(prediction.low_s) : nlohmann::ordered_json();
@@ -135,8 +151,12 @@ std::string whatif_table(const WhatIfResult& result) {
   std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
   const double seen_share = result.predictions.empty() ? 1 : result.predictions.front().seen_share;
   if (seen_share < 1) {
-    text +=
-        "  " + format_number(100 * seen_share, "%.1f") + " % of the run was captured: times are extrapolated from it\n";
+    const std::string why = why_unknown(result, result.predictions.front());
+    text += "  " +
+            (why.empty() ? format_number(100 * seen_share, "%.1f") +
+                               " % of the run was captured: times are extrapolated from it"
+                         : "no prediction: " + why) +
+            "\n";
     titles.insert(titles.end(), {"LOW_S", "HIGH_S"});  // 95 % interval
   }
   std::vector<std::vector<std::string>> rows{titles};
@@ -144,17 +164,14 @@ std::string whatif_table(const WhatIfResult& result) {
     const engine::Target& target = result.targets[t];
     std::string placement = target.placement;
     if (placement.size() > kMaxPlacementWidth) placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
-    rows.push_back({std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
-                    target.network->name(), contention_name(target.network->contention()),
-                    listed(target.speed_of_node, target.speed),
-                    is_stuck(result, result.predictions[t]) ? "stuck"
-                                                            : format_number(result.predictions[t].lbf_s, "%.6f") +
-                                                                  (result.why_partial.empty() ? "" : " partial")});
+    rows.push_back(
+        {std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
+         target.network->name(), contention_name(target.network->contention()),
+         listed(target.speed_of_node, target.speed),
+         shown_seconds(result, result.predictions[t], "%.6f") + (result.why_partial.empty() ? "" : " partial")});
     if (seen_share < 1) {
-      const engine::Prediction& prediction = result.predictions[t];
-      const bool told = !is_stuck(result, prediction) && prediction.high_s != kNeverS;
-      rows.back().push_back(told ? format_number(prediction.low_s, "%.6f") : "-");
-      rows.back().push_back(told ? format_number(prediction.high_s, "%.6f") : "-");
+      for (std::string& bound : shown_interval(result, result.predictions[t], "%.6f"))
+        rows.back().push_back(std::move(bound));
     }
   }
   std::vector<std::size_t> width(titles.size(), 0);

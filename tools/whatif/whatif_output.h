@@ -1,10 +1,12 @@
 // What lbf-whatif prints: a table for people, JSON (docs/man/lbf-whatif.1) for programs.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "predictor/daemon/steps/step_cost.h"
 #include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/procedure_question.h"
 
@@ -15,6 +17,7 @@ struct WhatIfResult {
   Rank ranks = 0;
   std::vector<engine::Target> targets;
   std::vector<engine::Prediction> predictions;
+  std::vector<daemon::StreamCost> costs;  // of the capture
   engine::PredictorStats stats;
   engine::MpiRules mpi_rules;
   std::string mpi_note;                       // not empty: the library's own rules are not known here (mpi_rules_note)
@@ -24,6 +27,13 @@ struct WhatIfResult {
 
 // On this target the program would wait for ever, although the trace is whole: there is no run time.
 bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction);
+// Why the prediction is not said: too little of the run was seen. Empty: it is, or the target is stuck.
+std::string why_unknown(const WhatIfResult& result, const engine::Prediction& prediction);
+// "12.345678", "stuck", "unknown".
+std::string shown_seconds(const WhatIfResult& result, const engine::Prediction& prediction, const char* format);
+// The 95 % interval as a table has it; "-" where it cannot be told.
+std::array<std::string, 2> shown_interval(const WhatIfResult& result, const engine::Prediction& prediction,
+                                          const char* format);
 
 std::string whatif_json(const WhatIfResult& result);
 std::string whatif_table(const WhatIfResult& result);

@@ -45,7 +45,7 @@ class TextTrace final : public WhatIfTrace {
   Rank ranks() const override { return header_.ranks; }
   const std::string& library() const override { return header_.library; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return header_.node_of_rank; }
-  engine::CaptureCost capture_cost() const override { return {}; }  // text traces do not say
+  std::vector<daemon::StreamCost> costs() const override { return {}; }  // text traces do not say
 
   Result<std::vector<std::string>> procedures(Samples) override {
     std::ifstream in(path_, std::ios::binary);
@@ -137,10 +137,10 @@ class StoredTrace final : public WhatIfTrace {
   Rank ranks() const override { return ranks_; }
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
-  engine::CaptureCost capture_cost() const override {
+  std::vector<daemon::StreamCost> costs() const override {
     std::vector<daemon::StreamCost> costs;
     for (const auto& [node, cost] : costs_) costs.push_back(cost);
-    return daemon::capture_cost_of(costs);
+    return costs;
   }
 
   Result<std::vector<std::string>> procedures(Samples samples) override {

@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "event/text_trace.h"
-#include "predictor/engine/metric/predictor.h"
+#include "predictor/daemon/steps/step_cost.h"
 
 namespace lbf::tools {
 
@@ -31,9 +31,9 @@ class WhatIfTrace {
   // among them, and the events have its average times.
   enum class Samples { kLeftOut, kStandIn };
   virtual Result<std::vector<std::string>> procedures(Samples samples) = 0;
-  // What the capture took of the ranks' measured time, as the relays said last; nothing of a trace that does not know.
-  // REQUIRES: read() was called.
-  virtual engine::CaptureCost capture_cost() const = 0;
+  // What the relays said last of the capture's cost, by node; nothing of a trace that does not know. REQUIRES: read()
+  // was called.
+  virtual std::vector<daemon::StreamCost> costs() const = 0;
   // Those of them whose measuring the overhead limit ended while they ran, in some rank or in all: the trace has a part
   // of their times. Known once procedures() was called, empty with kStandIn for those in
   // sampled(). Text traces do not say it.

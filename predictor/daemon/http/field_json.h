@@ -25,15 +25,17 @@ constexpr unsigned form_of(StepDetail detail) {
 }
 
 // Calls use(value). A program that would wait for ever has no run time: nobody shall take the time until then for one.
-// The same of one that was not replayed to its end for want of room.
+// The same of one that was not replayed to its end for want of room, and of one of which too little was seen.
 template <typename Field, typename Record, typename Use>
 void use_value(const Field& field, const Record& record, const Use& use) {
   const auto& value = std::invoke(field.member, record);
-  if constexpr (requires { record.ends(); } && std::is_same_v<std::remove_cvref_t<decltype(value)>, Seconds>) {
-    if (field.when == protocol::When::kEnds) {
-      use(record.ends() ? std::optional(value) : std::nullopt);
-      return;
-    }
+  if constexpr (requires {
+                  record.is_known();
+                  std::optional<double>(value);
+                }) {
+    const bool is_null = (field.when == protocol::When::kKnown && !record.is_known()) ||
+                         (field.when == protocol::When::kSeen && record.seen_too_little());
+    if (is_null) return use(std::optional<double>());
   }
   use(value);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "event/mpi_function_table.h"
+#include "predictor/daemon/steps/step_cost.h"
 
 namespace lbf::daemon {
 
@@ -60,6 +61,7 @@ engine::PathProfile ProcedurePass::path() {
 void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
   const std::vector<engine::Prediction> predictions = moved_->predictions();
   const engine::Prediction& as_it_ran = predictions.front();
+  if (seen_run_of(as_it_ran).is_too_little()) return;
   const engine::PathProfile profile = path();
   const std::vector<engine::ScenarioStats> stats = moved_->predictor().scenario_stats();
   const auto time_of = [&](std::size_t scenario) {

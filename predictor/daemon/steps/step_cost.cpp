@@ -66,6 +66,11 @@ engine::CaptureCost capture_cost_of(const std::vector<StreamCost>& streams) {
   return cost;
 }
 
+protocol::SeenRun seen_run_of(const engine::Prediction& prediction, const std::vector<StreamCost>& streams) {
+  const db::CostRecord cost = cost_of_step(streams, prediction.seen_share, true);
+  return {prediction.seen_share, prediction.high_s != kNeverS, cost.limit_percent, cost.corrected_percent};
+}
+
 db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share, bool to_the_end) {
   db::CostRecord out;
   out.seen_share = std::isfinite(seen_share) ? std::clamp(seen_share, 0.0, 1.0) : 1;

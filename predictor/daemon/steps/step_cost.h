@@ -11,6 +11,7 @@
 #include "db/cost_record.h"
 #include "predictor/engine/metric/predictor.h"
 #include "protocol/control_records.h"
+#include "protocol/seen_run.h"
 
 namespace lbf::daemon {
 
@@ -37,7 +38,10 @@ StreamCost stream_cost_of(const protocol::CostRecord& record, std::uint32_t node
 // predict alike because they ask this.
 engine::CaptureCost capture_cost_of(const std::vector<StreamCost>& streams);
 
-// Of all nodes together. REQUIRES: not empty. SEEN_SHARE: of the ranks' measured time, as replayed. TO_THE_END: the
+// What the prediction rests on, and under which limit it was captured.
+protocol::SeenRun seen_run_of(const engine::Prediction& prediction, const std::vector<StreamCost>& streams = {});
+
+// Of all nodes together. SEEN_SHARE: of the ranks' measured time, as replayed. TO_THE_END: the
 // replay knows of all of that time; else, where the capture ended for good, it knows nothing of what came after it.
 db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share, bool to_the_end);
 

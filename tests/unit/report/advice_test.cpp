@@ -131,12 +131,14 @@ TEST(Advise, NothingIsPredictedFromAMoment) {
   for (TargetPrediction& prediction : step.predictions) {
     prediction.seen_share = 0.002;
     prediction.low_s = prediction.high_s = std::nullopt;
+    prediction.keep_what_is_known();
   }
   EXPECT_FALSE(speedup(step, step.predictions.back()));
   EXPECT_EQ(advise(step).first(), nullptr);
-  EXPECT_THAT(closing_note(step, 1000),
-              "Only 0.2 % of the run was captured, to keep the overhead below 2 %: too little to predict from. With an "
-              "overhead limit of 22 % about a tenth of it would be.\n");
+  EXPECT_THAT(
+      closing_note(step, 1000),
+      "No prediction: only 0.2 % of the run was captured, to keep the overhead below 2 %: too little to predict "
+      "from. With an overhead limit of 22 % about a tenth of it would be.\n");
   EXPECT_THAT(brief_line(step), HasSubstr("no prediction: only 0.2 % of the run was captured"));
   step.predictions[0].low_s = 50;
   step.predictions[0].high_s = 70;

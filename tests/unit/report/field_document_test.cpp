@@ -80,7 +80,7 @@ std::string markdown(const Table& table) {
   protocol::for_each_field(table, [&](const auto& field) {
     if (!field.is_in(protocol::In::kDocuments)) return;
     std::string type = type_of(std::invoke(field.member, Record{}), field.unit);
-    if (field.when == protocol::When::kEnds) type += " or null";
+    if (field.when == protocol::When::kKnown && !type.ends_with("null")) type += " or null";
     out.append("| `").append(field.key).append("` | ").append(type).append(" | ").append(field.meaning).append(" |\n");
   });
   return out;

@@ -213,6 +213,7 @@ TEST(RenderTable, AGainIsOneByTheRuleOfTheReport) {
   for (TargetPrediction& prediction : step.predictions) {
     prediction.seen_share = 0.002;
     prediction.low_s = prediction.high_s = std::nullopt;
+    prediction.keep_what_is_known();
   }
   EXPECT_EQ(cells(), "||\n");
 }

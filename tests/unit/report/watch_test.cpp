@@ -56,6 +56,24 @@ TEST(Watch, WhatRunsAndHowFarItIs) {
   EXPECT_THAT(line, Not(HasSubstr("\n")));
 }
 
+// An lbfd of before says a number all the same.
+TEST(Watch, NoNumberFromAMoment) {
+  std::string text = fixture_text("windows.json");
+  for (const auto& [from, to] :
+       {std::pair{"\"seen_share\":0.081,\"low_s\":57.0", "\"seen_share\":0.002,\"low_s\":null"},
+        std::pair{"\"seen_share\":0.081,\"low_s\":36.5", "\"seen_share\":0.002,\"low_s\":null"}}) {
+    ASSERT_NE(text.find(from), std::string::npos);
+    text.replace(text.find(from), std::string_view(from).size(), to);
+  }
+  const auto steps = parse_steps(text);
+  ASSERT_TRUE(steps.ok());
+  const Step& step = steps->front();
+  const std::string screen = render_watch(step, nullptr, sample_of(step, kThen), {});
+  EXPECT_THAT(screen, AllOf(HasSubstr("No prediction: only 0.2 % of the run was captured"), Not(HasSubstr("Predicted")),
+                            Not(HasSubstr("40.00 s"))));
+  EXPECT_THAT(watch_line(step, nullptr, sample_of(step, kThen)), Not(HasSubstr("fastest")));
+}
+
 TEST(Watch, AShortScreenCountsWhatDoesNotFit) {
   Step step = running_step();
   for (std::uint32_t nodes = 4; nodes < 40; ++nodes) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "predictor/daemon/http/step_json.h"
 #include "predictor/daemon/steps/step_run.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
@@ -16,12 +17,18 @@
 namespace lbf::ended_capture_test {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
 class EndedCapture : public testing::Test {
  protected:
   EndedCapture() {
     std::ofstream(network_path())
         << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0], [1000, 90.0]]\n"
            "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0]]\n";
+    std::filesystem::create_directory(directory_.path() + "/cluster");  // not beside the networks
+    std::ofstream(cluster_path()) << "lbf_cluster = 1\n[[node]]\nname = \"n[1-2]\"\ncores_per_socket = 4\n";
     program_.rounds = 400;
     program_.more_work = 0;  // their windows end together
     program_.unseen_s = 60;
@@ -52,6 +59,13 @@ class EndedCapture : public testing::Test {
   }
   std::string network_path() const { return directory_.path() + "/default.toml"; }
   std::string trace_path() const { return directory_.path() + "/trace"; }
+  std::string cluster_path() const { return directory_.path() + "/cluster/cluster.toml"; }
+  std::string whatif() const {
+    return LBF_WHATIF " " + trace_path() + " --nodes 2 --cores 2 --placement block --network " + network_path();
+  }
+  std::string advise() const {
+    return LBF_ADVISE " " + trace_path() + " --cluster " + cluster_path() + " --network " + network_path();
+  }
 
   test::TemporaryDirectory directory_;
   test::RingProgram program_;
@@ -63,8 +77,7 @@ TEST_F(EndedCapture, WhatIfSaysWhatLbfdSays) {
   const db::PredictionRecord& self = view->predictions.at(0);
   ASSERT_TRUE(self.low_s && self.high_s) << "the program is long enough for an interval";
   ASSERT_LT(self.seen_share, 0.5);
-  const test::Outcome out = test::run_command(
-      LBF_WHATIF " " + trace_path() + " --nodes 2 --cores 2 --placement block --network " + network_path() + " --json");
+  const test::Outcome out = test::run_command(whatif() + " --json");
   ASSERT_EQ(out.status, 0) << out.err;
   const nlohmann::json said = nlohmann::json::parse(out.out).at("predictions").at(0);
   EXPECT_EQ(said.at("lbf_s").get<double>(), self.predicted_s);
@@ -102,6 +115,69 @@ TEST_F(EndedCapture, AdviseReplaysItAlike) {
     EXPECT_EQ(replayed->predictions.at(0).low_s, self.low_s);
     EXPECT_EQ(replayed->predictions.at(0).high_s, self.high_s);
   }
+}
+
+// Every trace in windows was refused, as an export refuses it.
+TEST_F(EndedCapture, AdviseTakesIt) {
+  const db::PredictionRecord self = lbfd()->predictions.at(0);
+  const test::Outcome out = test::run_command(advise() + " --json");
+  ASSERT_EQ(out.status, 0) << out.err;
+  const nlohmann::json now = nlohmann::json::parse(out.out).at("now");
+  EXPECT_EQ(now.at("lbf_s").get<double>(), self.predicted_s);
+  EXPECT_EQ(now.at("low_s").get<double>(), *self.low_s);
+  EXPECT_EQ(now.at("high_s").get<double>(), *self.high_s);
+}
+
+// Less than 1 % of a run of 60 s: each program says that this is too little, and none a number.
+class SeenForAMoment : public EndedCapture {
+ protected:
+  SeenForAMoment() {
+    program_.rounds = 8;
+    program_.cost.update({{"limit_percent", 2}, {"predicted_percent", 100}, {"corrected_percent", 100}});
+    view_ = lbfd();
+    seen_ = {view_->predictions.at(0).seen_share, false, 2, 100};
+    why_ = seen_.why_no_prediction();
+  }
+  static std::string output_of(const std::string& command) {
+    const test::Outcome out = test::run_command(command);
+    EXPECT_EQ(out.status, 0) << out.err;
+    return out.out;
+  }
+
+  std::shared_ptr<const daemon::StepView> view_;
+  protocol::SeenRun seen_;
+  std::string why_;
+};
+
+TEST_F(SeenForAMoment, Lbfd) {
+  const db::PredictionRecord& self = view_->predictions.at(0);
+  ASSERT_LT(self.seen_share, 0.01);
+  ASSERT_FALSE(self.high_s);
+  const nlohmann::json said = daemon::step_json(*view_, daemon::StepDetail::kFull).at("predictions").at(0);
+  for (const char* const key : {"predicted_s", "speedup", "self_error_percent"}) EXPECT_TRUE(said.at(key).is_null());
+  EXPECT_EQ(said.at("seen_share").get<double>(), self.seen_share);
+}
+
+TEST_F(SeenForAMoment, WhatIf) {
+  EXPECT_THAT(output_of(whatif()), AllOf(HasSubstr("  no prediction: " + why_ + "\n"), HasSubstr(" unknown  "),
+                                         Not(HasSubstr("extrapolated"))));
+  const nlohmann::json said = nlohmann::json::parse(output_of(whatif() + " --json")).at("predictions").at(0);
+  EXPECT_TRUE(said.at("lbf_s").is_null());
+  EXPECT_TRUE(said.at("low_s").is_null());
+  EXPECT_EQ(said.at("why_unknown"), why_);
+  EXPECT_THAT(output_of(whatif() + " --html -"), AllOf(HasSubstr("No prediction: " + why_), HasSubstr(">unknown<")));
+}
+
+TEST_F(SeenForAMoment, Advise) {
+  EXPECT_THAT(output_of(advise()),
+              AllOf(HasSubstr("No advice: " + seen_.in_words()), Not(HasSubstr("Predicted")), Not(HasSubstr("bound"))));
+  const nlohmann::json said = nlohmann::json::parse(output_of(advise() + " --json"));
+  EXPECT_TRUE(said.at("advice").is_null());
+  EXPECT_EQ(said.at("why_no_advice"), why_);
+  EXPECT_EQ(said.at("now").at("verdict"), "unknown");
+  EXPECT_FALSE(said.at("now").contains("lbf_s"));
+  EXPECT_TRUE(said.at("candidates").empty());
+  EXPECT_FALSE(said.contains("sensitivity"));
 }
 
 }  // namespace
