@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <span>
 
 #include "spank_plugin/capture/loaded_object.h"
 #include "spank_plugin/capture/spin_mutex.h"
@@ -16,21 +17,30 @@ namespace lbf::capture {
 namespace {
 
 #if defined(__aarch64__)
-constexpr ElfW(Xword) kCalled = R_AARCH64_JUMP_SLOT, kReferred = R_AARCH64_GLOB_DAT;
+constexpr ElfW(Xword) kCalled = R_AARCH64_JUMP_SLOT, kReferred = R_AARCH64_GLOB_DAT, kStored = R_AARCH64_ABS64;
 #else
-constexpr ElfW(Xword) kCalled = R_X86_64_JUMP_SLOT, kReferred = R_X86_64_GLOB_DAT;
+constexpr ElfW(Xword) kCalled = R_X86_64_JUMP_SLOT, kReferred = R_X86_64_GLOB_DAT, kStored = R_X86_64_64;
 #endif
 
 constinit std::atomic<unsigned long long> looked_at{0};  // load counts, added up
 constinit SpinMutex unprotecting;  // who protects a page again must not do it under another one's hands
 
-// What an object calls of others, as its file tells it.
-class CallTable {
+// A place in an object that the loader fills with what a name means.
+struct Place {
+  const char* name;
+  void** at;
+  void* leads_to;
+  bool is_bound;  // else the loader fills it at the first call: so far it leads back into the object
+};
+
+// What an object wants of others, as its dynamic section tells it.
+class Needs {
  public:
   // REQUIRES: the object stays loaded as long as this lives.
-  explicit CallTable(const LoadedObject& object) noexcept : object_(object) {
+  explicit Needs(const LoadedObject& object) noexcept : object_(object) {
+    const ElfW(Rela)* calls = nullptr, *others = nullptr;
+    std::size_t call_bytes = 0, other_bytes = 0, own_addresses = 0;
     const auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dynamic);
-    std::size_t own_addresses = 0;
     for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
       switch (entry->d_tag) {
         case DT_SYMTAB:
@@ -40,16 +50,16 @@ class CallTable {
           names_ = at<char>(*entry);
           break;
         case DT_JMPREL:
-          relocations_[0].begin = at<ElfW(Rela)>(*entry);
+          calls = at<ElfW(Rela)>(*entry);
           break;
         case DT_PLTRELSZ:
-          relocations_[0].count = entry->d_un.d_val / sizeof(ElfW(Rela));
+          call_bytes = entry->d_un.d_val;
           break;
         case DT_RELA:
-          relocations_[1].begin = at<ElfW(Rela)>(*entry);
+          others = at<ElfW(Rela)>(*entry);
           break;
         case DT_RELASZ:
-          relocations_[1].count = entry->d_un.d_val / sizeof(ElfW(Rela));
+          other_bytes = entry->d_un.d_val;
           break;
         case DT_RELACOUNT:  // of the object's own addresses, which come first
           own_addresses = entry->d_un.d_val;
@@ -58,40 +68,28 @@ class CallTable {
           break;
       }
     }
-    Relocations& others = relocations_[1];
-    if (others.begin == nullptr || own_addresses > others.count) return;
-    others.begin += own_addresses;
-    others.count -= own_addresses;
+    if (symbols_ == nullptr || names_ == nullptr) return;
+    if (calls != nullptr) relocations_[0] = {calls, call_bytes / sizeof(ElfW(Rela))};
+    if (others == nullptr || own_addresses > other_bytes / sizeof(ElfW(Rela))) return;
+    relocations_[1] = std::span(others, other_bytes / sizeof(ElfW(Rela))).subspan(own_addresses);
   }
-  // use(name, place) for each place that leads to an entry of ours, or will (the loader has not bound it so far). The
-  // first `use` that says true ends it.
+  // use(Place) for each place of an MPI function.
   template <class Use>
-  bool find(Use use) const noexcept {
-    if (symbols_ == nullptr || names_ == nullptr) return false;
-    for (const Relocations& relocations : relocations_) {
-      for (std::size_t i = 0; relocations.begin != nullptr && i < relocations.count; ++i) {
-        const ElfW(Rela)& relocation = relocations.begin[i];
+  void for_each(Use use) const noexcept {
+    for (const std::span<const ElfW(Rela)>& relocations : relocations_) {
+      for (const ElfW(Rela) & relocation : relocations) {
         const auto type = ELF64_R_TYPE(relocation.r_info);
-        if (type != kCalled && type != kReferred) continue;
+        if (type != kCalled && type != kReferred && type != kStored) continue;
         const char* const name = names_ + symbols_[ELF64_R_SYM(relocation.r_info)].st_name;
         if (strncmp(name, "MPI_", 4) != 0 && strncmp(name, "mpi_", 4) != 0) continue;
-        auto* const place = reinterpret_cast<void**>(object_.base + relocation.r_offset);
-        if (leads_to_entry(name, __atomic_load_n(place, __ATOMIC_RELAXED)) && use(name, place)) return true;
+        const std::uintptr_t address = object_.base + relocation.r_offset;
+        if (address % sizeof(void*) != 0) continue;  // it could not be written at once
+        auto* const place = reinterpret_cast<void**>(address);
+        void* const leads_to = __atomic_load_n(place, __ATOMIC_RELAXED);
+        const bool is_bound = type != kCalled || !object_.range.holds(reinterpret_cast<std::uintptr_t>(leads_to));
+        use(Place{name, place, leads_to, is_bound});
       }
     }
-    return false;
-  }
-  void write(void** place, void* function) const noexcept {
-    const auto address = reinterpret_cast<std::uintptr_t>(place);
-    if (!object_.read_only_after_start.holds(address)) return __atomic_store_n(place, function, __ATOMIC_RELEASE);
-    const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    auto* const page = reinterpret_cast<void*>(address & ~(page_bytes - 1));
-    unprotecting.lock();
-    if (mprotect(page, page_bytes, PROT_READ | PROT_WRITE) == 0) {
-      __atomic_store_n(place, function, __ATOMIC_RELEASE);
-      mprotect(page, page_bytes, PROT_READ);
-    }
-    unprotecting.unlock();
   }
 
  private:
@@ -101,32 +99,46 @@ class CallTable {
     const std::uintptr_t value = entry.d_un.d_ptr;
     return reinterpret_cast<const T*>(value < object_.base ? object_.base + value : value);
   }
-  bool leads_to_entry(const char* name, void* function) const noexcept {
-    if (object_.range.holds(reinterpret_cast<std::uintptr_t>(function))) function = global_symbol(name);
-    return is_own_function(function);
-  }
 
-  struct Relocations {
-    const ElfW(Rela) * begin = nullptr;
-    std::size_t count = 0;
-  };
   const LoadedObject& object_;
   const ElfW(Sym) * symbols_ = nullptr;
   const char* names_ = nullptr;
-  Relocations relocations_[2];
+  std::span<const ElfW(Rela)> relocations_[2];
 };
 
-// use(name, place, what the name means to the object itself, table); not for names that mean the same to everybody.
+// use(Place, what its name means to the object itself) for each place that leads to an entry of ours, or will; not for
+// names that mean the same to everybody.
 template <class Use>
-bool find_call(const LoadedObject& object, Use use) noexcept {
+void for_each_entry(const LoadedObject& object, Use use) noexcept {
   ObjectScope scope(object.path);
-  if (!scope.is_loaded()) return false;
-  const CallTable table(object);
-  return table.find([&](const char* name, void** place) {
-    if (dlsym(RTLD_NEXT, name) != nullptr) return false;
-    void* const own = scope.symbol(name);
-    return own != nullptr && use(name, place, own, table);
+  // Until it was held, another thread may have closed it, and opened it elsewhere.
+  if (!scope.is_loaded() || !is_loaded(object.range, object.path)) return;
+  Needs(object).for_each([&](const Place& place) {
+    if (dlsym(RTLD_NEXT, place.name) != nullptr) return;
+    void* const own = scope.symbol(place.name);
+    if (own == nullptr || own == place.leads_to) return;
+    if (is_own_function(place.is_bound ? place.leads_to : global_symbol(place.name))) use(place, own);
   });
+}
+
+// false: it may not be written.
+bool write(const LoadedObject& object, void** place, void* function) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(place);
+  if (!object.writable.holds(address)) return false;
+  const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  if (!protected_pages(object.read_only_after_start, page_bytes).holds(address)) {
+    __atomic_store_n(place, function, __ATOMIC_RELEASE);
+    return true;
+  }
+  auto* const page = reinterpret_cast<void*>(address & ~(page_bytes - 1));
+  unprotecting.lock();
+  const bool is_open = mprotect(page, page_bytes, PROT_READ | PROT_WRITE) == 0;
+  if (is_open) {
+    __atomic_store_n(place, function, __ATOMIC_RELEASE);
+    mprotect(page, page_bytes, PROT_READ);
+  }
+  unprotecting.unlock();
+  return is_open;
 }
 
 unsigned long long changes() noexcept {
@@ -141,25 +153,26 @@ bool has_newcomers() noexcept {
 }
 
 void bypass_newcomers(IsRecorded is_recorded) noexcept {
-  const unsigned long long now = changes();
+  unsigned long long now = changes();
   if (looked_at.exchange(now, std::memory_order_relaxed) == now) return;
+  bool is_over = true;
   LoadedObject object;
   for (std::size_t index = startup_objects(); object_at(index, object); ++index) {
-    find_call(object, [&](const char* name, void** place, void* own, const CallTable& table) {
-      if (!is_recorded(name, reinterpret_cast<lbf_function>(own))) table.write(place, own);
-      return false;
+    for_each_entry(object, [&](const Place& place, void* own) {
+      if (is_recorded(place.name, reinterpret_cast<lbf_function>(own))) return;
+      // The first call of it, in another thread, may bind it just now and write our entry there after this.
+      if (write(object, place.at, own) && !place.is_bound) is_over = false;
     });
   }
+  if (!is_over) looked_at.compare_exchange_strong(now, 0, std::memory_order_relaxed);
 }
 
 lbf_function function_of_last_caller(const char* name) noexcept {
   void* function = nullptr;
   LoadedObject object;
   for (std::size_t index = startup_objects(); object_at(index, object); ++index) {
-    find_call(object, [&](const char* called, void**, void* own, const CallTable&) {
-      if (strcmp(called, name) != 0) return false;
-      function = own;
-      return true;
+    for_each_entry(object, [&](const Place& place, void* own) {
+      if (strcmp(place.name, name) == 0) function = own;
     });
   }
   return reinterpret_cast<lbf_function>(function);

@@ -4,15 +4,6 @@
 #include <string.h>
 
 namespace lbf::capture {
-namespace {
-
-bool is_loaded(const Range& range, const char* path) noexcept {
-  LoadedObject object;
-  return find_object(reinterpret_cast<const void*>(range.begin), object) && object.range == range &&
-         strcmp(object.path, path) == 0;
-}
-
-}  // namespace
 
 void CallerBindings::keep(std::uint32_t slot, const LoadedObject& object, Scope scope, lbf_function target,
                           Recording recording) noexcept {

@@ -20,11 +20,12 @@ struct Wanted {
   LoadedObject& object;
 };
 
-Range range_of(const dl_phdr_info& info) noexcept {
+// Of its segments with all these flags.
+Range range_of(const dl_phdr_info& info, ElfW(Word) flags = 0) noexcept {
   std::uintptr_t begin = UINTPTR_MAX, end = 0;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = info.dlpi_phdr[i];
-    if (part.p_type != PT_LOAD) continue;
+    if (part.p_type != PT_LOAD || (part.p_flags & flags) != flags) continue;
     const std::uintptr_t from = info.dlpi_addr + part.p_vaddr;
     if (from < begin) begin = from;
     if (from + part.p_memsz > end) end = from + part.p_memsz;
@@ -35,6 +36,7 @@ Range range_of(const dl_phdr_info& info) noexcept {
 // false: its path is too long to be of use.
 bool describe(const dl_phdr_info& info, std::size_t index, LoadedObject& object) noexcept {
   object.range = range_of(info);
+  object.writable = range_of(info, PF_W);
   object.base = info.dlpi_addr;
   object.index = index;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
@@ -62,6 +64,16 @@ int match_index(dl_phdr_info* info, std::size_t, void* data) {
   return describe(*info, 0, wanted->object) ? 1 : -1;
 }
 
+struct Known {
+  const Range& range;
+  const char* path;
+};
+
+int match_known(dl_phdr_info* info, std::size_t, void* data) {
+  const auto& known = *static_cast<const Known*>(data);
+  return range_of(*info) == known.range && info->dlpi_name != nullptr && strcmp(info->dlpi_name, known.path) == 0;
+}
+
 int read_counts(dl_phdr_info* info, std::size_t, void* data) {
   *static_cast<LoadCounts*>(data) = {info->dlpi_adds, info->dlpi_subs};
   return 1;
@@ -84,6 +96,11 @@ int count_object(dl_phdr_info*, std::size_t, void* data) {
 bool find_object(const void* address, LoadedObject& object) noexcept {
   Wanted wanted{reinterpret_cast<std::uintptr_t>(address), 0, object};
   return dl_iterate_phdr(match_address, &wanted) == 1;
+}
+
+bool is_loaded(const Range& range, const char* path) noexcept {
+  Known known{range, path};
+  return dl_iterate_phdr(match_known, &known) == 1;
 }
 
 bool object_at(std::size_t index, LoadedObject& object) noexcept {

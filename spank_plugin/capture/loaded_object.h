@@ -22,6 +22,7 @@ struct LoadedObject {
   Range range;                  // from its first segment to the end of the last one
   std::uintptr_t base = 0;      // what the file's addresses count from
   std::uintptr_t dynamic = 0;   // its dynamic section
+  Range writable;               // from its first segment that may be written to the end of the last one
   Range read_only_after_start;  // PT_GNU_RELRO
   std::size_t index = 0;        // in the order of loading; 0: the program
   char path[4096] = {};         // as the loader knows it; the program has none
@@ -29,6 +30,17 @@ struct LoadedObject {
 
 // false: no object has it (code that was made at run time).
 bool find_object(const void* address, LoadedObject& object) noexcept;
+
+// Whether the object that had this range and path still has it.
+bool is_loaded(const Range& range, const char* path) noexcept;
+
+// What of `read_only` the loader protects: from the page in which it begins to the last one that it fills. Pages may be
+// larger than the linker thought; then other data follows in its last page.
+constexpr Range protected_pages(const Range& read_only, std::uintptr_t page_bytes) noexcept {
+  const std::uintptr_t begin = read_only.begin / page_bytes * page_bytes;
+  const std::uintptr_t end = (read_only.begin + read_only.size) / page_bytes * page_bytes;
+  return {begin, end - begin};
+}
 
 // false: there are no more.
 bool object_at(std::size_t index, LoadedObject& object) noexcept;

@@ -31,3 +31,22 @@ int start_by_jump(void) {
 int end(void) {
   return MPI_Finalize();
 }
+/* By addresses that the loader stores in data; one is the plugin's own by the time of its call. */
+static int own_initialized(int* flag) {
+  return *flag = 5, 0;
+}
+static int (*const volatile reduce)(const void*, void*, int, int, int, int) = MPI_Allreduce;
+static int (*volatile initialized)(int*) = MPI_Initialized;
+static int three = 3, sum = -1;
+int work_by_address(void) {
+  return reduce(&three, &sum, 1, 13, 7, 91);
+}
+int change_address(void) {
+  initialized = own_initialized;
+  return 0;
+}
+int work_by_changed_address(void) {
+  int flag = -1;
+  initialized(&flag);
+  return flag;
+}
