@@ -58,6 +58,7 @@ enum class When {
   kDeferred,  // the target is deferred
   kSet,       // it is neither false nor empty
   kKnown,     // always; null unless the prediction is known
+  kSeen,      // always; null where too little of the run was seen
 };
 
 // Where a value is stored: in a column of the record's table, or in an expression of SQL. Empty: it is not stored.

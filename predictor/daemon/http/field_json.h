@@ -33,10 +33,9 @@ void use_value(const Field& field, const Record& record, const Use& use) {
                   record.is_known();
                   std::optional<double>(value);
                 }) {
-    if (field.when == protocol::When::kKnown) {
-      use(record.is_known() ? std::optional<double>(value) : std::nullopt);
-      return;
-    }
+    const bool is_null = (field.when == protocol::When::kKnown && !record.is_known()) ||
+                         (field.when == protocol::When::kSeen && record.seen_too_little());
+    if (is_null) return use(std::optional<double>());
   }
   use(value);
 }

@@ -54,6 +54,7 @@ std::vector<std::string_view> sources_of(const Field& field) {
   if (field.unit == protocol::Unit::kCommandLine) return {"command", "command_json"};
   if (field.when == protocol::When::kKnown)
     return {field.sql.column, "why_stuck", "why_deferred", "seen_share", "low_s", "high_s"};
+  if (field.when == protocol::When::kSeen) return {field.sql.column, "seen_share", "low_s", "high_s"};
   return {field.sql.is_stored() ? field.sql.column : field.key};
 }
 
