@@ -140,7 +140,7 @@ inline constexpr auto kStepTable = [] {
       Field{&S::network, "network", "network", Unit::kNone, {"RunNetwork", 14, Align::kLeft}, "name of the network that ran"},
       Field{&S::start_s, "start", "start_s", Unit::kEpochSeconds, {"Start", 19}, "of the step"},
       Field{&S::end_s, "end", "end_s", Unit::kEpochSeconds, kNoColumn, "null until it is known"},
-      Field{&S::measured_s, "measured_s", "measured_s", Unit::kSeconds, {"Measured", 10}, "the longest rank's time from MPI_Init to MPI_Finalize; null until it is known"},
+      Field{&S::measured_s, "measured_s", "measured_s", Unit::kSeconds, {"Measured", 10}, "the longest rank's time from MPI_Init to MPI_Finalize, without what is between MPI_Pcontrol(0) and (1); null until it is known"},
       Field{&S::events, "events", "events", Unit::kCount, {"Events", 12}, "of all ranks"},
       Field{&S::messages, "messages", "messages", Unit::kCount, {"Messages", 12}, "that were matched"},
       Field{&S::collectives, "collectives", "collectives", Unit::kCount, kNoColumn, "calls that were matched", In::kDocuments},
