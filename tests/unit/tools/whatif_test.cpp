@@ -118,7 +118,8 @@ TEST_F(WhatIf, ThreadsOfParallelRegions) {
     const test::Outcome result = run(trace + " --nodes 1,2 --cores 2 --json" + options);
     EXPECT_EQ(result.status, 0) << result.err;
     std::vector<double> times;
-    for (const nlohmann::json& p : nlohmann::json::parse(result.out)["predictions"]) times.push_back(p["lbf_s"]);
+    const nlohmann::json json = nlohmann::json::parse(result.out);
+    for (const nlohmann::json& p : json["predictions"]) times.push_back(p["lbf_s"]);
     return times;
   };
   using testing::DoubleNear;
