@@ -71,11 +71,15 @@ enum class EventKind : std::uint8_t {
   kProcedure = 28,  // some of the process time around it was in one procedure: values = [procedure id, inclusive
                     // ns, exclusive ns, calls] (docs/formats/text-trace-v1.md, "Procedures"). Instead of
                     // kEnter and kLeave where calls are many
+  kRegions = 29,    // `process_s` passed in parallel regions: values = [regions, threads of the largest team, work ns,
+                    // critical ns, fork and join ns] (docs/adr/0012-threads.md)
 };
 inline constexpr std::int32_t kScopeEnds = 0;  // levels of kPhase, as MPI requests them
 inline constexpr std::int32_t kScopeBegins = 1;
-inline constexpr std::uint8_t kEventKindCount = 29;
+inline constexpr std::uint8_t kEventKindCount = 30;
 inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
+inline constexpr std::size_t kRegionValues = 5;     // of a kRegions event
+inline constexpr std::uint64_t kMostRegionThreads = std::uint64_t{1} << 20;
 
 enum EventFlags : std::uint8_t {
   kFlagWildcardSource = 1,  // the receive was posted with MPI_ANY_SOURCE

@@ -77,6 +77,7 @@ class TextTraceWriter {
   Result<void> append_blocked(Rank rank, Seconds process_s, Seconds off_s);
   Result<void> append_one_sided(Rank rank, const Event& event);
   Result<void> append_procedure(Rank rank, const Event& event);
+  Result<void> append_regions(Rank rank, const Event& event);
 
   std::ostream& out_;
   Rank ranks_;

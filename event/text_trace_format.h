@@ -61,27 +61,22 @@ enum Key : unsigned {
   kSelf = 1u << 13,
   kCalls = 1u << 14,
   kEvery = 1u << 15,
+  kCount = 1u << 16,
+  kThreads = 1u << 17,
+  kWork = 1u << 18,
+  kCritical = 1u << 19,
+  kFork = 1u << 20,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 16> kKeyNames{{{"to", kTo},
-                                                    {"from", kFrom},
-                                                    {"tag", kTag},
-                                                    {"bytes", kBytes},
-                                                    {"comm", kComm},
-                                                    {"sync", kSync},
-                                                    {"req", kReq},
-                                                    {"op", kOp},
-                                                    {"root", kRoot},
-                                                    {"off", kOff},
-                                                    {"proc", kProc},
-                                                    {"buffered", kBuffered},
-                                                    {"time", kTime},
-                                                    {"self", kSelf},
-                                                    {"calls", kCalls},
-                                                    {"every", kEvery}}};
+inline constexpr std::array<KeyName, 21> kKeyNames{
+    {{"to", kTo},       {"from", kFrom},         {"tag", kTag},         {"bytes", kBytes}, {"comm", kComm},
+     {"sync", kSync},   {"req", kReq},           {"op", kOp},           {"root", kRoot},   {"off", kOff},
+     {"proc", kProc},   {"buffered", kBuffered}, {"time", kTime},       {"self", kSelf},   {"calls", kCalls},
+     {"every", kEvery}, {"count", kCount},       {"threads", kThreads}, {"work", kWork},   {"critical", kCritical},
+     {"fork", kFork}}};
 
 struct LineKind {
   std::string_view name;
@@ -89,7 +84,7 @@ struct LineKind {
   unsigned required;
   unsigned optional;
 };
-inline constexpr std::array<LineKind, 14> kLineKinds{{
+inline constexpr std::array<LineKind, 15> kLineKinds{{
     {"compute", EventKind::kCompute, 0, 0},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
@@ -101,6 +96,7 @@ inline constexpr std::array<LineKind, 14> kLineKinds{{
     {"enter", EventKind::kEnter, kProc, 0},
     {"leave", EventKind::kLeave, kProc, 0},
     {"procedure", EventKind::kProcedure, kProc | kTime, kSelf | kCalls},
+    {"regions", EventKind::kRegions, kCount | kThreads | kWork | kCritical, kFork},
     {"exit", EventKind::kExit, 0, 0},
     {"oneSided", EventKind::kOneSided, kOp | kTo | kBytes, kComm | kReq},
     {"oneSidedSync", EventKind::kOneSidedSync, 0, kTo | kComm},

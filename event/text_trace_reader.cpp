@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "event/procedure_table.h"
@@ -194,10 +195,10 @@ class Reader : private Lines {
     const auto* kind =
         std::find_if(kLineKinds.begin(), kLineKinds.end(), [&](const LineKind& k) { return k.name == kind_name; });
     if (kind == kLineKinds.end()) {
-      return fail(
-          "unknown event kind " + quoted(kind_name) +
-          ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, procedure, exit, oneSided "
-          "or oneSidedSync");
+      return fail("unknown event kind " + quoted(kind_name) +
+                  ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, procedure, regions, "
+                  "exit, oneSided "
+                  "or oneSidedSync");
     }
     const Result<Seconds> process_s = seconds(word(), "process time");
     if (!process_s) return process_s.error();
@@ -495,6 +496,26 @@ class Reader : private Lines {
     return {};
   }
 
+  Result<void> set_regions(const Keys& keys, Event& event) {
+    values_.clear();
+    for (const auto& [key, name, most] :
+         {std::tuple{kCount, "count", kMaxBytes}, std::tuple{kThreads, "threads", kMostRegionThreads}}) {
+      const Result<std::uint64_t> number = whole(keys.value(key), name, most);
+      if (!number) return number.error();
+      if (*number == 0) return fail(std::string(name) + "= is 0");
+      values_.push_back(*number);
+    }
+    for (const auto& [key, name] :
+         {std::pair{kWork, "work"}, std::pair{kCritical, "critical"}, std::pair{kFork, "fork"}}) {
+      const Result<Seconds> time_s = keys.has(key) ? seconds(keys.value(key), name) : Result<Seconds>(0.0);
+      if (!time_s) return time_s.error();
+      values_.push_back(static_cast<std::uint64_t>(std::llround(*time_s * 1e9)));
+    }
+    if (values_[3] > values_[2]) return fail("critical= is more than work=");
+    event.values = values_;
+    return {};
+  }
+
   Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
     switch (event.kind) {
       case EventKind::kSend:
@@ -526,6 +547,8 @@ class Reader : private Lines {
       case EventKind::kLeave:
       case EventKind::kProcedure:
         return set_procedure(keys, event);
+      case EventKind::kRegions:
+        return set_regions(keys, event);
       case EventKind::kExit:
         if (state.blocking.kind != EventKind::kCompute) {
           return fail("rank " + std::to_string(rank) + " exits inside a blocking receive: its endRecv is missing");

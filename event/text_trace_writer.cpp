@@ -128,6 +128,8 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
     case EventKind::kLeave:
     case EventKind::kProcedure:
       return append_procedure(rank, event);
+    case EventKind::kRegions:
+      return append_regions(rank, event);
     case EventKind::kExit:
       start_line(rank, "exit", event.process_s);
       return {};
@@ -333,6 +335,18 @@ Result<void> TextTraceWriter::append_one_sided(Rank rank, const Event& event) {
   }
   append_comm(event);
   append_request(event);
+  return {};
+}
+
+Result<void> TextTraceWriter::append_regions(Rank rank, const Event& event) {
+  if (event.values.size() < kRegionValues) return fail(rank, "parallel regions without their numbers");
+  start_line(rank, "regions", event.process_s);
+  append_key(" count=", event.values[0]);
+  append_key(" threads=", event.values[1]);
+  for (const auto& [name, at] : {std::pair{" work=", 2}, std::pair{" critical=", 3}, std::pair{" fork=", 4}}) {
+    line_ += name;
+    append_seconds(line_, seconds_from_ns(static_cast<Nanoseconds>(event.values[static_cast<std::size_t>(at)])));
+  }
   return {};
 }
 

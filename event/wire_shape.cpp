@@ -59,6 +59,13 @@ const char* check_values(const Shape& read, Rank max_ranks, const std::vector<st
     if (listed[1] > kMaxTimeNs) return "a procedure's time is longer than a trace can be";
     if (listed[2] > listed[1]) return "a procedure's exclusive time is more than its inclusive time";
   }
+  if (read.kind == EventKind::kRegions) {
+    if (read.values_count != kRegionValues) return "parallel regions without their numbers";
+    const std::uint64_t* const listed = &values[read.values_at];
+    if (listed[0] == 0 || listed[1] == 0 || listed[1] > kMostRegionThreads) return "parallel regions that cannot be";
+    if (listed[2] > kMaxTimeNs || listed[4] > kMaxTimeNs) return "parallel regions longer than a trace can be";
+    if (listed[3] > listed[2]) return "parallel regions whose critical part is more than their work";
+  }
   return nullptr;
 }
 

@@ -82,8 +82,11 @@ struct StepFields {
   Known<kSide, Bytes> wire_bytes{};    // of batches, as the relays sent them
   Known<kSide, Bytes> stored_bytes{};  // of the trace
   Known<kSide, std::uint64_t> wildcard_receives{};
-  Known<kSide, Seconds> mpi_s{};         // inside MPI calls, all ranks
-  Known<kSide, Seconds> unmodelled_s{};  // of it in calls without a model
+  Known<kSide, Seconds> mpi_s{};          // inside MPI calls, all ranks
+  Known<kSide, Seconds> unmodelled_s{};   // of it in calls without a model
+  Known<kSide, std::uint64_t> threads{};  // of the largest team of a parallel region; 0: none was seen
+  Known<kSide, Seconds> regions_s{};      // in parallel regions, all ranks
+  Known<kSide, Seconds> region_work_s{};  // of all threads in them
   Known<kSide, Seconds> capture_s{};
   Known<kSide, Seconds> relay_cpu_s{};
   Known<kSide, Seconds> lbfd_cpu_s{};  // processor time of its replays
@@ -149,6 +152,9 @@ inline constexpr auto kStepTable = [] {
       Field{&S::wildcard_receives, "wildcard_receives", "wildcard_receives", Unit::kCount, {"Wildcards", 9}, "with MPI_ANY_SOURCE or MPI_ANY_TAG"},
       Field{&S::mpi_s, "mpi_s", "mpi_s", Unit::kSeconds, {"MPITime", 10}, "sum over all ranks and their threads, without Init and Finalize"},
       Field{&S::unmodelled_s, "unmodelled_s", "unmodelled_s", Unit::kSeconds, {"Unmodelled", 10}, "of `mpi_s`, in calls without a model"},
+      Field{&S::threads, "threads", "threads", Unit::kCount, {"Threads", 7}, "of the largest team of an OpenMP region; 0 if none was seen"},
+      Field{&S::regions_s, "regions_s", "regions_s", Unit::kSeconds, {"RegionTime", 10}, "sum over all ranks, in OpenMP regions"},
+      Field{&S::region_work_s, "region_work_s", "region_work_s", Unit::kSeconds, {"RegionWork", 10}, "sum over all threads in them"},
       Field{&S::capture_s, "capture_s", "capture_s", Unit::kSeconds, {"CaptureTime", 11}, "sum over all ranks and their threads"},
       Field{&S::relay_cpu_s, "relay_cpu_s", "relay_cpu_s", Unit::kSeconds, {"RelayCPU", 10}, "sum over the nodes' relays"},
       Field{&S::lbfd_cpu_s, "lbfd_cpu_s", computed("r.lbfd_cpu_s"), Unit::kSeconds, {"LbfdCPU", 10}, "processor time of the step's replays"},

@@ -231,7 +231,8 @@ std::string srun_flags(const Step& step, const TargetPrediction& target) {
   if (!target.nodes || *target.nodes == 0 || !step.ranks) return {};
   std::string flags = fmt::format("-N{} -n{}", *target.nodes, *step.ranks);
   const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
-  const bool shares = target.cores_per_node && fullest && *fullest > *target.cores_per_node;
+  const std::uint64_t threads = std::max<std::uint64_t>(step.threads.value_or(0), 1);
+  const bool shares = target.cores_per_node && fullest && *fullest * threads > *target.cores_per_node;
   if (*target.nodes > 1) {
     if (target.placement.starts_with(kMap)) {
       flags += " --distribution=arbitrary";
@@ -246,6 +247,8 @@ std::string srun_flags(const Step& step, const TargetPrediction& target) {
     flags += " --overcommit";
     // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
     if (*target.cores_per_node > 1) flags += fmt::format(" --cpus-per-task={}", *target.cores_per_node);
+  } else if (threads > 1) {
+    flags += fmt::format(" --cpus-per-task={}", threads);
   }
   return flags;
 }

@@ -95,8 +95,9 @@ class ProcessClock {
   // Of a thread that was there before the run: its gap begins at TICKS, and no time before that is what the processor
   // time since the reference was used for.
   void begin_run(std::uint64_t ticks) noexcept;
-  // Judges the gap [last_leave, enter]; the reference becomes now. REQUIRES: enter >= last_leave.
-  GapSplit end_gap(std::uint64_t last_leave, std::uint64_t enter) noexcept;
+  // Judges the gap [last_leave, enter]; the reference becomes now. Up to IN_REGIONS ticks off the processor were
+  // waiting for the threads of parallel regions, which have them. REQUIRES: enter >= last_leave.
+  GapSplit end_gap(std::uint64_t last_leave, std::uint64_t enter, std::uint64_t in_regions = 0) noexcept;
   // Whether a call that began at `enter` and returns at `now` has to renew the reference: a long call,
   // because its own off-CPU time must not be charged to the next gap; or many short ones, so that what is
   // taken on trust stays bounded. While no long gap occurs the second kind of renewal is made ever rarer, up
@@ -105,6 +106,8 @@ class ProcessClock {
     return now - reference_ticks_ >= renew_after_ || now - enter >= tick_clock.cpu_threshold;
   }
   void renew_after_call(std::uint64_t enter, std::uint64_t now) noexcept;
+  // The thread's processor time, as last read.
+  std::uint64_t cpu_ns() const noexcept { return reference_cpu_ns_; }
 
  private:
   struct RunDelay {

@@ -10,6 +10,7 @@
 #include "spank_plugin/capture/caller_bindings.h"
 #include "spank_plugin/capture/loaded_object.h"
 #include "spank_plugin/capture/recorded_library.h"
+#include "spank_plugin/capture/regions.h"
 
 namespace lbf::capture {
 namespace {
@@ -153,7 +154,7 @@ lbf_function find_and_bind(std::uint32_t slot, const void* address) noexcept {
 
 }  // namespace
 
-constinit lbf_dispatch_host host{bind_all, lead, recorded_symbol, release_recorded_library, 0};
+constinit lbf_dispatch_host host{bind_all, lead, recorded_symbol, release_recorded_library, 0, &region_host};
 
 }  // namespace lbf::capture
 

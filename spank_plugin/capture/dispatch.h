@@ -42,6 +42,11 @@ lbf_function lbf_dispatch_bind(uint32_t slot, const void* caller);
 lbf_function lbf_dispatch_bind_anew(uint32_t slot, const void* caller);
 
 // --- between the preload and a recorder
+#ifdef __cplusplus
+namespace lbf::capture {
+struct RegionHost;  // regions.h
+}
+#endif
 struct lbf_dispatch_host {
   // Binds every slot that has a function behind it by now, so that no look-up happens on the MPI path later.
   void (*bind_all)(void);
@@ -53,6 +58,12 @@ struct lbf_dispatch_host {
   void (*release_library)(void);
   // Processor time that finding and loading the recorder took, in ns.
   uint64_t load_cpu_ns;
+  // Parallel regions of OpenMP.
+#ifdef __cplusplus
+  const lbf::capture::RegionHost* regions;
+#else
+  const void* regions;
+#endif
 };
 struct lbf_recorder {
   uint64_t layout;

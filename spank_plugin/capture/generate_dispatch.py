@@ -91,7 +91,8 @@ def main():
         file.write(''.join(f'    "{slot.name}",\n' for slot in table))
         file.write('};\n')
     with open(os.path.join(sys.argv[2], 'dispatch_exports.map'), 'w', encoding='utf-8') as file:
-        file.write('{\n  global:\n    __asan_default_options;\n')
+        # region_entries.cpp
+        file.write('{\n  global:\n    __asan_default_options;\n    GOMP_*;\n    __kmpc_*;\n')
         for slot in table:
             file.write(''.join(f'    {name};\n' for name in [slot.name] + slot.aliases))
         file.write('  local:\n    *;\n};\n')

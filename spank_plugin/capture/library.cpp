@@ -57,6 +57,10 @@ std::uint64_t load_cpu_ns() noexcept {
   return host->load_cpu_ns;
 }
 
+const RegionHost& preload_regions() noexcept {
+  return *host->regions;
+}
+
 void lead_calls_to_wrappers() noexcept {
   for (std::size_t i = 0; i < counting_wrapper_count; ++i) {
     const std::uint32_t slot = counting_wrappers[i].slot;

@@ -89,6 +89,8 @@ void resolve_all_next() noexcept;
 void release_library() noexcept;
 // Processor time that the preload needed to find and load this library, in ns.
 std::uint64_t load_cpu_ns() noexcept;
+// Parallel regions of OpenMP (regions.h).
+const RegionHost& preload_regions() noexcept;
 
 // Where the preload's entries lead. Only a matter of speed: each wrapper finds out by itself what a call is to leave.
 void lead_calls_to_wrappers() noexcept;

@@ -16,6 +16,9 @@ CALLED_FIRST = ('MPI_Init', 'MPI_Init_thread', 'MPI_Initialized', 'MPI_Finalized
 FORTRAN_ANSWERS = ('MPI_Initialized', 'MPI_Finalized')  # answer "no" where there is no MPI library
 
 
+HOST_VERSION = 2  # of lbf_dispatch_host
+
+
 class Slot:
     """An entry of the preload: one function of one binding."""
 
@@ -72,5 +75,6 @@ def slots(functions):
 
 
 def layout(table):
-    """What tells whether two builds have the same slots."""
-    return '0x' + hashlib.sha256('\n'.join(slot.name for slot in table).encode()).hexdigest()[:16]
+    """What tells whether two builds have the same slots, and say the same to each other."""
+    names = [f'host {HOST_VERSION}'] + [slot.name for slot in table]
+    return '0x' + hashlib.sha256('\n'.join(names).encode()).hexdigest()[:16]

@@ -15,6 +15,7 @@
 #include "spank_plugin/capture/ancestor_environment.h"
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_regions.h"
 #include "spank_plugin/capture/thread_ring.h"
 
 namespace lbf::capture {
@@ -46,6 +47,7 @@ void after_fork_in_child() {
   available_thread = nullptr;
   own_thread = nullptr;
   thread_state = ThreadState::kOff;
+  unwatch_regions();
 }
 
 // Without the thread's own lock: who looks for a request of another thread has the tables' lock.
@@ -57,6 +59,7 @@ void leave_completed(CompletedOfThread& completed) noexcept REQUIRES(process.tab
 
 void release_thread(void* data) {
   auto* thread = static_cast<Thread*>(data);
+  unwatch_regions();
   available_thread = nullptr;
   own_thread = nullptr;
   thread_state = ThreadState::kOff;

@@ -5,6 +5,7 @@
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 #include "spank_plugin/capture/recorder_modes.h"
+#include "spank_plugin/capture/recorder_regions.h"
 
 namespace lbf::capture {
 namespace {
@@ -29,6 +30,13 @@ bool enter_when_unchanging(Thread& thread) noexcept {
 
 bool is_due(const ring::PrimitiveCounter& primitive, const Sampler& sampler) noexcept {
   return primitive.executions.load(std::memory_order_relaxed) >= sampler.due();
+}
+
+// The regions are the window's: nobody closes that meanwhile. Where somebody has, they are nobody's.
+void end_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
+  if (!thread.mode.shared || enter_when_unchanging(thread)) write_regions(thread, enter, function);
+  *thread.regions = {};
+  if (thread.mode.shared) leave_recorder(thread);
 }
 
 // What a counted call did before it was known that it is timed, once more, so that it is in its time.
@@ -67,6 +75,7 @@ bool Call::begin_otherwise() noexcept {
     set_attention(thread);
   }
   begin_recording();
+  if (has_regions(thread)) end_regions(thread, enter_, function_);
   if (procedures_library() != nullptr) {
     // What it leaves is the window's: nobody closes that or ends the capture meanwhile. Where somebody has, the call
     // finds out when it returns.
@@ -155,7 +164,8 @@ void finish_after_change(Thread& thread, std::uint16_t function) noexcept {
 }
 
 void Call::judge_long_gap() noexcept {
-  const GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_);
+  GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_, waited_in_regions(*thread_));
+  judge_pool(*thread_, gap_, enter_, function_, split);
   if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
   if (split.blocked != 0 && thread_->mode.last_was_failed_poll) thread_->ring.note_look_sleep(split.blocked);
   thread_->procedures.gap_off_ticks = split.preempted + split.blocked;

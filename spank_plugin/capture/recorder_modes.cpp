@@ -12,6 +12,7 @@
 #include "spank_plugin/capture/all_threads_barrier.h"
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_regions.h"
 
 namespace lbf::capture {
 namespace {
@@ -115,6 +116,7 @@ void take_mode(Thread& thread, std::uint64_t now) noexcept {
     const SharedLock lock(thread.completed.lock);
     for (CompletedRequests& completed : thread.completed.queues) completed.clear();
   }
+  watch_regions(thread);
   set_attention(thread);
 }
 
@@ -166,7 +168,7 @@ std::uint64_t count_cancelled() noexcept {
 // What is taken away from the thread's gap goes before the record that ends it, whatever record that is.
 void judge_gap_until(Thread& self, std::uint64_t now) noexcept {
   if (now - self.last_leave >= self.cpu_threshold) {
-    const GapSplit split = self.clock.end_gap(self.last_leave, now);
+    const GapSplit split = self.clock.end_gap(self.last_leave, now, waited_in_regions(self));
     if ((split.preempted | split.blocked) != 0) self.ring.adjust(split.preempted, split.blocked, 0);
   }
   self.last_leave = now;
@@ -186,6 +188,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   RecordingMode& mode = process.mode;
   const std::uint64_t now = end_of_window(self);
   judge_gap_until(self, now);
+  if (has_regions(self)) write_regions(self, now, function);
   self.ring.use_kept_back();
   self.ring.begin_call(now, function);
   (void)self.ring.append(EventKind::kWindowClose);
@@ -283,6 +286,7 @@ void follow_relay_outside(const Control& control, bool opens, bool closes) noexc
 }
 
 void leave_thread() noexcept {
+  unwatch_regions();
   available_thread = nullptr;
   own_thread = nullptr;
   thread_state = ThreadState::kOff;
@@ -417,6 +421,7 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   }
   self.attention.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
   set_attention(self);
+  if (self.regions == nullptr) watch_regions(self);
   return true;
 }
 

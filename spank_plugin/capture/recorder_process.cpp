@@ -2,6 +2,7 @@
 // and calls that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_regions.h"
 
 namespace lbf::capture {
 
@@ -89,6 +90,7 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
   header->init_cpu_ns.store(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), std::memory_order_relaxed);
   process.run.init_leave_ticks = ticks_now();
   begin_procedure_interval(process.run.init_leave_ticks);
+  start_regions(thread);
   process_running();
   call.outside_accounting();
 }
@@ -157,6 +159,7 @@ void finalizing(Call& call) noexcept {
 }
 
 void finalized(Call&) noexcept {
+  unwatch_regions();
   stop_procedures();
   process_stop();
   release_library();

@@ -21,7 +21,7 @@
 namespace lbf::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
-inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersion = 8;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 inline constexpr std::size_t kMaxProcedureListBytes = 4096;
@@ -295,6 +295,27 @@ inline Adjustment adjustment_of(const Record& record) noexcept {
   const std::uint64_t look_sleep =
       std::uint64_t{static_cast<std::uint32_t>(record.peer)} << 32 | static_cast<std::uint32_t>(record.tag);
   return {record.enter, record.leave, record.bytes, look_sleep, record.request};
+}
+
+// kRegions: parallel regions of the gap that the next call's record ends (docs/adr/0012-threads.md). The values, in
+// ticks where they are times. Of the gap's process time `wall` is theirs, and the rest that of the next record.
+struct Regions {
+  std::uint64_t regions = 0;
+  std::uint64_t threads = 0;  // of the largest team
+  std::uint64_t work = 0;
+  std::uint64_t critical = 0;
+  std::uint64_t fork_join = 0;
+  std::uint64_t wall = 0;
+};
+inline constexpr std::uint32_t kRegionWords = 6;
+inline void write_regions(std::uint64_t* values, const Regions& regions) noexcept {
+  const std::uint64_t all[kRegionWords] = {regions.regions,  regions.threads,   regions.work,
+                                           regions.critical, regions.fork_join, regions.wall};
+  for (std::uint32_t i = 0; i < kRegionWords; ++i) values[i] = all[i];
+}
+// REQUIRES: there are kRegionWords.
+inline Regions regions_of(const std::uint64_t* values) noexcept {
+  return {values[0], values[1], values[2], values[3], values[4], values[5]};
 }
 
 enum class ProcedureWord : std::int32_t {

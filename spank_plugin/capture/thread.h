@@ -13,6 +13,7 @@
 #include "spank_plugin/capture/communicator.h"
 #include "spank_plugin/capture/memory.h"
 #include "spank_plugin/capture/mpi_family.h"
+#include "spank_plugin/capture/pool_clock.h"
 #include "spank_plugin/capture/request_numbers.h"
 #include "spank_plugin/capture/request_table.h"
 #include "spank_plugin/capture/ring_writer.h"
@@ -183,6 +184,8 @@ struct alignas(64) Thread {
   std::uint64_t bytes_there = 0;   // of its data that have pages from the start
   OwnGrants own_grants;
   ThreadProcedures procedures;
+  PoolClock pool;
+  RegionSums* regions = nullptr;  // parallel regions since the last recorded call; nullptr: none are measured
   Thread* next = nullptr;
 };
 static_assert(sizeof(CallAttention) + 3 * sizeof(std::uint64_t) + sizeof(OutermostCall) == 64);  // the first cache line

@@ -131,19 +131,27 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
   const std::uint64_t dropped = std::min(dropped_ticks_, gap - blocked);
-  const std::uint64_t process = gap - blocked - dropped;
+  std::uint64_t process = gap - blocked - dropped;
+  std::uint64_t rest = 0;  // of the gap, for the next record
+  if (event.kind == EventKind::kRegions) {
+    const Result<std::uint64_t> in_regions = take_regions(record, values, process);
+    if (!in_regions) return in_regions.error();
+    rest = process - *in_regions;
+    process = *in_regions;
+  }
   unrecorded_ticks_ += dropped;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
   dropped_ticks_ = 0;
   blocked_ticks_ = 0;
-  last_leave_ticks_ = std::max(last_leave_ticks_, leave);
+  last_leave_ticks_ = std::max(last_leave_ticks_, leave) - rest;
 
   const Duration process_s = process_rounding_.take(process, seconds_per_tick);
   const Duration taken = Duration::of_ns(std::min(credit_.ns(), process_s.ns()));
   event.process_s = process_s;
   event.process_s -= taken;
   credit_ -= taken;
+  if (event.kind == EventKind::kRegions) set_region_values(ring::regions_of(values.data()), event);
   std::uint64_t call = leave > begin ? leave - begin : 0;
   // How long the window was is known at its end, with what is in none of its events.
   if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
@@ -217,6 +225,35 @@ Result<void> RecordConverter::take_procedure(const ring::Record& record, std::sp
   return {};
 }
 
+Result<std::uint64_t> RecordConverter::take_regions(const ring::Record& record, std::span<const std::uint64_t> values,
+                                                    std::uint64_t process) const {
+  if (values.size() != ring::kRegionWords) return bad_record(record, "other values than those of regions");
+  const ring::Regions regions = ring::regions_of(values.data());
+  if (regions.regions == 0 || regions.threads == 0 || regions.critical > regions.work)
+    return bad_record(record, "regions that cannot be");
+  return std::min(regions.wall, process);
+}
+
+// What keep-alives gave in advance, and what did not fit into the gap, is not known to be in regions.
+void RecordConverter::set_region_values(const ring::Regions& regions, Event& event) {
+  has_regions_ = true;
+  event.peer = kAnyRank;
+  event.tag = kAnyTag;
+  event.values = {};
+  if (event.process_s.ns() == 0) {
+    event.kind = EventKind::kCompute;
+    return;
+  }
+  const double share = static_cast<double>(event.process_s.ns()) / static_cast<double>(regions.wall);
+  const auto nanoseconds = [&](std::uint64_t ticks) {
+    return static_cast<std::uint64_t>(
+        std::min(static_cast<double>(ticks) * share, static_cast<double>(kLongestNs - 1)));
+  };
+  region_values_ = {regions.regions, std::min(regions.threads, kMostRegionThreads), nanoseconds(regions.work),
+                    nanoseconds(regions.critical), nanoseconds(regions.fork_join)};
+  event.values = region_values_;
+}
+
 void RecordConverter::note_definition(std::uint32_t comm) {
   if (comm >= kMaxTraceCommunicators) return;  // more of one rank than the whole trace may have
   if (defined_.size() <= comm) defined_.resize(comm + std::size_t{1});
@@ -238,7 +275,7 @@ void RecordConverter::define_ahead(const ring::Record& record, std::span<const s
 }
 
 void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) {
-  if (exited_ || !(process_s > 0)) return;
+  if (exited_ || has_regions_ || !(process_s > 0)) return;
   Event event = event_of_kind(EventKind::kKeepAlive);
   event.process_s = process_s;
   credit_ += event.process_s;

@@ -90,6 +90,10 @@ class RecordConverter {
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
                               Seconds seconds_per_tick, Event& event);
+  // Of the gap's PROCESS ticks those of its regions: EVENT gets them, and the next record the rest.
+  Result<std::uint64_t> take_regions(const ring::Record& record, std::span<const std::uint64_t> values,
+                                     std::uint64_t process) const;
+  void set_region_values(const ring::Regions& regions, Event& event);
 
   std::uint64_t last_leave_ticks_ = 0;
   std::uint64_t dropped_ticks_ = 0;     // preempted and waiting, since the last record
@@ -112,6 +116,8 @@ class RecordConverter {
   bool all_procedures_named_ = false;  // an earlier relay's stream has the names
   std::vector<bool> named_procedures_;
   std::array<std::uint64_t, kProcedureValues> procedure_values_{};
+  bool has_regions_ = false;  // of OpenMP; of a gap's time nobody knows before its end what is in them
+  std::array<std::uint64_t, kRegionValues> region_values_{};
 };
 
 }  // namespace lbf::relay

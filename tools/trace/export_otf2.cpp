@@ -29,6 +29,7 @@ bool is_call(const Event& event) {
     case EventKind::kEnter:
     case EventKind::kLeave:
     case EventKind::kProcedure:
+    case EventKind::kRegions:
     case EventKind::kKeepAlive:
     case EventKind::kGap:
     case EventKind::kExit:

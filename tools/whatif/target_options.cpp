@@ -31,6 +31,10 @@ void add_target_options(CLI::App& command, WhatIfOptions& options, const std::st
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 20));
+  add("--threads", options.threads, "threads of each rank's parallel regions, as in 1,2,4 (default: as many as ran)")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 1u << 20));
   add("--placement", options.placements, "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
       ->allow_extra_args(false);
   add("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")

@@ -70,6 +70,7 @@ std::string whatif_json(const WhatIfResult& result) {
     nlohmann::ordered_json entry;
     entry["nodes"] = target.nodes;
     entry["cores"] = by_node_or(target.cores_of_node, target.cores_per_node);
+    if (target.threads != 0) entry["threads"] = target.threads;
     entry["placement"] = target.placement;
     entry["network"] = target.network->name();
     entry["contention"] = contention_name(target.network->contention());
@@ -149,6 +150,7 @@ std::string whatif_table(const WhatIfResult& result) {
   for (const std::string& name : nominal) text += "  " + name + " is from public figures, not measured here\n";
   constexpr std::size_t kMaxPlacementWidth = 32;
   std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
+  const bool has_threads = !result.targets.empty() && result.targets.front().threads != 0;
   const double seen_share = result.predictions.empty() ? 1 : result.predictions.front().seen_share;
   if (!result.predictions.empty() && result.predictions.front().whole_run_s > 0) {
     const engine::Prediction& prediction = result.predictions.front();
@@ -165,6 +167,7 @@ std::string whatif_table(const WhatIfResult& result) {
             "\n";
     titles.insert(titles.end(), {"LOW_S", "HIGH_S"});  // 95 % interval
   }
+  if (has_threads) titles.emplace_back("THREADS");
   std::vector<std::vector<std::string>> rows{titles};
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const engine::Target& target = result.targets[t];
@@ -179,6 +182,7 @@ std::string whatif_table(const WhatIfResult& result) {
       for (std::string& bound : shown_interval(result, result.predictions[t], "%.6f"))
         rows.back().push_back(std::move(bound));
     }
+    if (has_threads) rows.back().push_back(std::to_string(target.threads));
   }
   std::vector<std::size_t> width(titles.size(), 0);
   for (const auto& row : rows) {

@@ -117,6 +117,9 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
     }
   }
   std::vector<engine::Target> targets;
+  constexpr std::uint32_t kAsManyAsRan = 0;
+  const std::vector<std::uint32_t> thread_counts =
+      options.threads.empty() ? std::vector<std::uint32_t>{kAsManyAsRan} : options.threads;
   for (const std::string& placement : options.placements) {
     std::vector<std::uint32_t> node_counts = options.nodes;
     if (node_counts.empty()) {
@@ -149,7 +152,10 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
         target.waiting = options.waiting;
         target.network = network;
         target.placement = placement;
-        targets.push_back(std::move(target));
+        for (const std::uint32_t threads : thread_counts) {
+          target.threads = threads;
+          targets.push_back(target);
+        }
       }
     }
   }

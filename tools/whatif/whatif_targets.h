@@ -14,6 +14,7 @@ namespace lbf::tools {
 struct WhatIfOptions {
   std::vector<std::uint32_t> nodes;     // empty: as many as map=... names
   std::vector<std::uint32_t> cores{1};  // of every node, or by node
+  std::vector<std::uint32_t> threads;   // of each rank's parallel regions; empty: as many as ran
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};
   std::vector<double> speeds{1.0};  // of every node, or by node

@@ -127,6 +127,11 @@ bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Ev
       if (function != nullptr && function->role == MpiRole::kSpawn) spawned_processes_ += event.bytes;
     }
     if (event.kind == EventKind::kBlocked && look_period_ns(event) > 0) look_sleep_s_ += event.off_s;
+    if (event.kind == EventKind::kRegions && event.values.size() >= kRegionValues) {
+      regions_.threads = std::max(regions_.threads, event.values[1]);
+      regions_.wall_s += event.process_s;
+      regions_.work_s += seconds_from_ns(static_cast<Nanoseconds>(event.values[2]));
+    }
     if (event.kind == EventKind::kIo) {
       ++io_.calls;
       io_.total_s += event.call_s;
@@ -371,6 +376,9 @@ void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::v
     record.wire_bytes += std::max<Bytes>(sent_bytes, state.durable_bytes);
   }
   for (const auto& [number, stream] : stream_totals_) record.relay_cpu_s += stream.relay_cpu_s;
+  record.threads = regions_.threads;
+  record.regions_s = regions_.wall_s;
+  record.region_work_s = regions_.work_s;
   describe_calls(record);
   note_calls(record, notes);
 }
@@ -447,6 +455,11 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
     notes.push_back(fmt::format("MPI-IO took {:.3g} s{}, kept on every target: {}, {} bytes read, {} written",
                                 io_.total_s, share_of_time(io_.total_s, record), counted(io_.calls, "call", "calls"),
                                 io_.bytes_read, io_.bytes_written));
+  }
+  if (regions_.wall_s > 0) {
+    notes.push_back(fmt::format("OpenMP regions took {:.3g} s{}: {}, of which {:.2g} work at a time", regions_.wall_s,
+                                share_of_time(regions_.wall_s, record), counted(regions_.threads, "thread", "threads"),
+                                regions_.work_s / regions_.wall_s));
   }
   if (look_sleep_s_ > 0) {
     notes.push_back(

@@ -102,6 +102,11 @@ class StepTotals {
     Bytes bytes_read = 0;
     Bytes bytes_written = 0;
   };
+  struct RegionTotal {
+    std::uint64_t threads = 0;  // of the largest team
+    Seconds wall_s = 0;
+    Seconds work_s = 0;
+  };
   static constexpr std::uint32_t kSilent = ~std::uint32_t{0};
   // Makes it: RANK speaks.
   RankTotals& of(Rank rank);
@@ -137,6 +142,7 @@ class StepTotals {
   std::map<std::uint16_t, CallTotal> unmodelled_events_;  // by function
   std::uint64_t spawned_processes_ = 0;
   IoTotal io_;
+  RegionTotal regions_;
   std::string killed_by_;       // of the step; empty: not said
   Seconds look_sleep_s_ = 0;    // of all ranks, between looks for messages
   Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job

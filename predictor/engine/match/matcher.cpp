@@ -48,8 +48,9 @@ bool may_come_between_windows(EventKind kind) {
 
 // What comes between sleeps of a rank that looks for a message and the event that says for which.
 bool keeps_sleep(EventKind kind) {
-  return kind == EventKind::kStartRecv || kind == EventKind::kProcedure || kind == EventKind::kEnter ||
-         kind == EventKind::kLeave || kind == EventKind::kKeepAlive || kind == EventKind::kCommCreate;
+  return kind == EventKind::kStartRecv || kind == EventKind::kProcedure || kind == EventKind::kRegions ||
+         kind == EventKind::kEnter || kind == EventKind::kLeave || kind == EventKind::kKeepAlive ||
+         kind == EventKind::kCommCreate;
 }
 
 bool is_end_of_wait(EventKind kind) {
@@ -128,6 +129,15 @@ Error Matcher::no_such_peer(Rank rank, const Event& event) const {
 
 void Matcher::emit_plain(Rank rank, const Event& event) {
   emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kCompute, event.process_s, event.call_s, kOpEndsEvent));
+}
+
+// Procedures that are moved take the time with them: it is as it ran.
+void Matcher::emit_regions(Rank rank, const Event& event) {
+  if (event.process_s.ns() == 0 || event.values.size() < kRegionValues) return emit_plain(rank, event);
+  const auto time_s = [&](std::size_t at) { return seconds_from_ns(static_cast<Nanoseconds>(event.values[at])); };
+  const RegionWork ran{time_s(2), time_s(3), time_s(4), static_cast<double>(event.values[0]),
+                       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(event.values[1], 1, kMostRegionThreads))};
+  emit(static_cast<ProcessIndex>(rank), store_.regions_op(ran, event.process_s, kOpEndsEvent));
 }
 
 // --- messages
@@ -422,6 +432,9 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kPhase:
       state.outside = is_outside_after(event, state.outside);
       emit_plain(rank, event);
+      return {};
+    case EventKind::kRegions:
+      emit_regions(rank, event);
       return {};
     case EventKind::kKeepAlive:
       // Time passes, no event of the program ends (TSE Sec. 2.1).

@@ -49,10 +49,14 @@ enum OpFlags : std::uint8_t {
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
   kOpInWork = 64,      // kWindowClose: most of the window is process time just before it
-  kOpScoped = 128,  // kWindowClose: of a rank that leaves the scope of MPI_Pcontrol and comes back: its time is not to
-                    // be compared with that of others
-  kOpVaries = 32,   // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
+  kOpVaries = 32,      // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
+  kOpRegions = 128,    // kCompute: in parallel regions: a row of the store's regions(); `work_s` is their time as they
+                       // ran
+  kOpScoped = kOpFirst,  // kWindowClose: of a rank that leaves the scope of MPI_Pcontrol and comes back: its time is
+                         // not to be compared with that of others
 };
+// The op's work is not just `work_s`.
+inline constexpr std::uint8_t kOpHasRow = kOpVaries | kOpRegions;
 
 // More bytes are several ops: of so many each, a few of them; of a multiple of that, where they would be many.
 inline constexpr Bytes kMostLocalBytes = Bytes{1} << 30;
@@ -97,6 +101,9 @@ struct Op {
   static constexpr Op varying(RowIndex row, std::uint8_t flags = 0) {
     return {OpKind::kCompute, static_cast<std::uint8_t>(flags | kOpVaries), row, 0, 0};
   }
+  static constexpr Op in_regions(std::uint32_t region, Seconds ran_s, std::uint8_t flags) {
+    return {OpKind::kCompute, static_cast<std::uint8_t>(flags | kOpRegions), region, ran_s, 0};
+  }
   constexpr Op() = default;
 
   constexpr bool names_message() const { return takes_message(kind) && about_ != kNoMessage; }
@@ -123,6 +130,10 @@ struct Op {
   }
   constexpr RowIndex row() const {
     assert((flags & kOpVaries) != 0);
+    return about_;
+  }
+  constexpr std::uint32_t region() const {
+    assert((flags & kOpRegions) != 0);
     return about_;
   }
 

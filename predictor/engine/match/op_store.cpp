@@ -119,6 +119,7 @@ void OpStore::add_reader_of(ProcessIndex process, const Cursor& cursor) {
   for (; chunk != nullptr; chunk = chunk->next) ++chunk->readers_left;
   for_each_ahead(process, cursor, [this](const Op& op) {
     if ((op.flags & kOpVaries) != 0) ++row_pending_[op.row()];
+    if ((op.flags & kOpRegions) != 0) regions_.expect_one_more(op.region());
   });
 }
 

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "predictor/engine/match/memory_account.h"
 #include "predictor/engine/match/op.h"
+#include "predictor/engine/match/region_table.h"
 #include "predictor/engine/match/work_budget.h"
 
 namespace lbf::engine {
@@ -192,10 +193,16 @@ class OpStore {
     if ((op.flags & kOpVaries) == 0 || scenario == 0) return op.work_s;
     return rows_[static_cast<std::size_t>(op.row()) * row_width_ + scenario - 1];
   }
-  // The replay executed a kOpVaries op.
-  void note_row_use(RowIndex index) {
-    if (--row_pending_[index] == 0) free_rows_.push_back(index);
+  // The replay executed an op with a row.
+  void note_row_use(const Op& op) {
+    if ((op.flags & kOpRegions) != 0) return regions_.note_use(op.region());
+    if (--row_pending_[op.row()] == 0) free_rows_.push_back(op.row());
   }
+  // An op that the matcher pushes next.
+  Op regions_op(const RegionWork& ran, Seconds ran_s, std::uint8_t flags) {
+    return Op::in_regions(regions_.add(ran, readers_), ran_s, flags);
+  }
+  const RegionTable& regions() const { return regions_; }
   // The replay executed an op that names the message.
   void note_use(MessageIndex index) {
     if (--messages_[index].pending == 0) free_message(index);
@@ -287,6 +294,7 @@ class OpStore {
   CountedVector<Seconds> rows_;               // [row][row_width_]
   CountedVector<std::uint32_t> row_pending_;  // readers that have still to execute the row's op
   CountedVector<RowIndex> free_rows_;
+  RegionTable regions_{&account_};
   std::vector<std::unique_ptr<Chunk[]>> slabs_;
   Chunk* free_chunks_ = nullptr;
   std::uint64_t chunks_in_use_ = 0;

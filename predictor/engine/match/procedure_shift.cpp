@@ -15,7 +15,8 @@ constexpr std::size_t kDepthPerUnit = 16;
 // Process time passes; the event itself has nothing that a replay would do.
 bool is_plain(EventKind kind) {
   return kind == EventKind::kCompute || kind == EventKind::kEnter || kind == EventKind::kLeave ||
-         kind == EventKind::kProcedure || kind == EventKind::kPhase || kind == EventKind::kKeepAlive;
+         kind == EventKind::kProcedure || kind == EventKind::kRegions || kind == EventKind::kPhase ||
+         kind == EventKind::kKeepAlive;
 }
 
 bool is_send(EventKind kind) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "predictor/engine/replay/region_time.h"
 #include "predictor/engine/replay/rendezvous.h"
 
 namespace lbf::engine {
@@ -11,9 +12,10 @@ static constexpr Seconds kSettled = -1;
 
 bool is_dedicated(const Target& target) {
   if (target.network->contention() != Contention::kNone) return false;
-  std::vector<std::uint32_t> ranks_on_node(target.nodes, 0);
+  const std::uint64_t threads = std::max(1U, target.threads);
+  std::vector<std::uint64_t> threads_on_node(target.nodes, 0);
   return std::all_of(target.node_of_rank.begin(), target.node_of_rank.end(),
-                     [&](std::uint32_t node) { return ++ranks_on_node[node] <= target.cores_of(node); });
+                     [&](std::uint32_t node) { return (threads_on_node[node] += threads) <= target.cores_of(node); });
 }
 
 DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& store)
@@ -30,6 +32,7 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
       inverse_speed_.push_back(1.0 / target->speed_of(target->node_of_rank[rank]));
     }
   }
+  count_ranks_on_nodes();
   for (std::size_t locality = 0; locality < costs_.localities(); ++locality) {
     for (std::size_t k = 0; k < count_; ++k) {
       eager_limit_.push_back(costs_.path(k, locality).eager_limit_bytes);
@@ -43,11 +46,20 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
   prepare_settling();
 }
 
+void DedicatedReplay::count_ranks_on_nodes() {
+  for (const Target* target : targets_) {
+    std::vector<std::uint32_t>& ranks = ranks_on_node_.emplace_back(target->nodes, 0);
+    for (const std::uint32_t node : target->node_of_rank) ++ranks[node];
+  }
+}
+
 Bytes DedicatedReplay::memory_bytes() const {
   const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
   const Bytes of_process = sizeof(Process) + count_ * sizeof(Seconds);
   const Bytes ranks = of(inverse_speed_) + of(node_) + of(connected_s_);
-  return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + ranks + of(ready_) +
+  Bytes nodes = 0;
+  for (const std::vector<std::uint32_t>& ranks_of_target : ranks_on_node_) nodes += of(ranks_of_target);
+  return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + ranks + nodes + of(ready_) +
          messages_.bytes_of(store_.message_slots()) + costs_.memory_bytes() + window_clocks_.memory_bytes();
 }
 
@@ -303,6 +315,20 @@ void DedicatedReplay::execute_local(ProcessIndex index, const Op& op) {
   for (std::size_t k = 0; k < count_; ++k) clock[k] += row[k] * inverse_speed[k];
 }
 
+Seconds DedicatedReplay::row_work_s(const Op& op, ProcessIndex index, std::size_t k) const {
+  const Target& target = *targets_[k];
+  if ((op.flags & kOpRegions) == 0) return store_.work_of(op, target.scenario);
+  const RegionDemand demand = demand_of(store_.regions().at(op.region()), target);
+  return region_time_s(demand, processors_of(node_[static_cast<std::size_t>(store_.rank_of(index)) * count_ + k], k));
+}
+
+// Of the node's processors those of each of its ranks. How many threads they have was not known when the targets were
+// chosen.
+double DedicatedReplay::processors_of(std::uint32_t node, std::size_t k) const {
+  const auto ranks = static_cast<double>(ranks_on_node_[k][node]);
+  return static_cast<double>(targets_[k]->cores_of(node)) / ranks;
+}
+
 template <std::size_t kTargets>
 void DedicatedReplay::run(ProcessIndex index) {
   const std::size_t targets = count<kTargets>();
@@ -318,10 +344,8 @@ void DedicatedReplay::run(ProcessIndex index) {
       continue;
     }
     if (is_timed<kTargets>() && !resumed) timeline_->take(index, *op, process.events_done, clock[0]);
-    if ((op->flags & kOpVaries) != 0) [[unlikely]] {
-      for (std::size_t k = 0; k < targets; ++k) {
-        clock[k] += store_.work_of(*op, targets_[k]->scenario) * inverse_speed[k];
-      }
+    if ((op->flags & kOpHasRow) != 0) [[unlikely]] {
+      for (std::size_t k = 0; k < targets; ++k) clock[k] += row_work_s(*op, index, k) * inverse_speed[k];
     } else if (!resumed && op->work_s != 0) {
       for (std::size_t k = 0; k < targets; ++k) clock[k] += op->work_s * inverse_speed[k];
     }
@@ -371,8 +395,8 @@ void DedicatedReplay::run(ProcessIndex index) {
         break;
     }
     if (is_timed<kTargets>()) timeline_->finish(index, clock[0]);
-    if ((op->flags & kOpVaries) != 0) [[unlikely]]
-      store_.note_row_use(op->row());
+    if ((op->flags & kOpHasRow) != 0) [[unlikely]]
+      store_.note_row_use(*op);
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
     OpStore::pop(process.cursor);
@@ -442,6 +466,7 @@ void DedicatedReplay::drop_targets_except(const std::vector<std::size_t>& kept) 
   drop_columns_except(targets_, count_, kept);
   drop_columns_except(inverse_speed_, count_, kept);
   drop_columns_except(node_, count_, kept);
+  drop_columns_except(ranks_on_node_, count_, kept);
   drop_columns_except(eager_limit_, count_, kept);
   drop_columns_except(empty_flight_s_, count_, kept);
   drop_columns_except(first_message_s_, count_, kept);

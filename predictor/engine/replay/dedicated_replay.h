@@ -117,6 +117,10 @@ class DedicatedReplay final : public Replay {
   bool execute_peek(ProcessIndex index, const Op& op);
   void execute_local(ProcessIndex index, const Op& op);
   void note_window(ProcessIndex index, const Op& op);
+  void count_ranks_on_nodes();
+  // Work of an op with a row, in seconds at speed 1.
+  Seconds row_work_s(const Op& op, ProcessIndex index, std::size_t k) const;
+  double processors_of(std::uint32_t node, std::size_t k) const;
   void match(MessageIndex index, Slot& slot);
   // How much later than ready a message leaves. REQUIRES: `slot` is the message's, its send was executed.
   Seconds first_delay_s(const Slot& slot, std::size_t k, std::size_t locality) const {
@@ -138,14 +142,15 @@ class DedicatedReplay final : public Replay {
 
   std::vector<const Target*> targets_;
   OpStore& store_;
-  std::size_t count_;                     // K
-  std::vector<Seconds> inverse_speed_;    // [rank][K]
-  std::vector<std::uint32_t> node_;       // [rank][K]
-  std::vector<Bytes> eager_limit_;        // [locality][K]
-  Bytes eager_up_to_;                     // the smallest of them
-  std::vector<Seconds> empty_flight_s_;   // [locality][K] of a message with 0 bytes
-  std::vector<Seconds> first_message_s_;  // [locality][K]
-  std::vector<Seconds> first_peer_s_;     // [locality][K]
+  std::size_t count_;                                      // K
+  std::vector<Seconds> inverse_speed_;                     // [rank][K]
+  std::vector<std::uint32_t> node_;                        // [rank][K]
+  std::vector<std::vector<std::uint32_t>> ranks_on_node_;  // [K][node]
+  std::vector<Bytes> eager_limit_;                         // [locality][K]
+  Bytes eager_up_to_;                                      // the smallest of them
+  std::vector<Seconds> empty_flight_s_;                    // [locality][K] of a message with 0 bytes
+  std::vector<Seconds> first_message_s_;                   // [locality][K]
+  std::vector<Seconds> first_peer_s_;                      // [locality][K]
   // [rank][K], empty where no target has a first_peer_s: since when a send of the rank over such a path has
   // left, kNeverS: none has yet; a negative time: its first receive is over.
   std::vector<Seconds> connected_s_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "predictor/engine/replay/region_time.h"
+
 namespace lbf::engine {
 
 SharedReplay::SharedReplay(const Target& target, OpStore& store)
@@ -73,7 +75,7 @@ void SharedReplay::grow_messages() {
 // --- processors
 
 double SharedReplay::rate(const Node& node) const {
-  const double sharers = static_cast<double>(node.runnable.size() + node.spinning);
+  const double sharers = static_cast<double>(node.runnable.size() + node.spinning + node.further_threads);
   return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
 }
 
@@ -106,6 +108,28 @@ void SharedReplay::schedule(std::uint32_t index) {
   std::push_heap(node.runnable.begin(), node.runnable.end(), EndsLater{});
   schedule(process.node);
   return true;
+}
+
+Seconds SharedReplay::row_work_s(const Op& op) const {
+  if ((op.flags & kOpRegions) == 0) return store_.work_of(op, target_.scenario);
+  return demand_of(store_.regions().at(op.region()), target_).alone_s;
+}
+
+bool SharedReplay::start_threads(ProcessIndex index, const Op& op, Seconds now_s) {
+  Process& process = processes_[index];
+  const RegionDemand demand = demand_of(store_.regions().at(op.region()), target_);
+  Node& node = nodes_[process.node];
+  bring_to(node, now_s);  // at the old rate
+  process.further_threads = demand.together_s > 0 ? demand.threads - 1 : 0;
+  node.further_threads += process.further_threads;
+  return start_work(index, demand.together_s, now_s);
+}
+
+// The node is at this time.
+void SharedReplay::finish_row(Process& process, const Op& op) {
+  nodes_[process.node].further_threads -= process.further_threads;
+  process.further_threads = 0;
+  store_.note_row_use(op);
 }
 
 // --- waiting
@@ -304,7 +328,9 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       store_.prefetch(op.message());
       flights_.prefetch(op.message());
     }
-    Seconds work_s = store_.work_of(op, target_.scenario);
+    Seconds work_s = op.work_s;
+    if ((op.flags & kOpHasRow) != 0) [[unlikely]]
+      work_s = row_work_s(op);
     if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message())).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
   }
@@ -377,6 +403,10 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         if (start_work(index, local_work_s(op), now_s)) return false;
         break;
       case OpKind::kCompute:
+        if ((op.flags & kOpRegions) != 0) [[unlikely]] {
+          process.stage = Stage::kAfter;
+          if (start_threads(index, op, now_s)) return false;
+        }
         break;
     }
   }
@@ -402,8 +432,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   process.measured_s += op.work_s + op.call_s;
   process.events_done += (op.flags & kOpEndsEvent) != 0 ? 1 : 0;
   process.stage = Stage::kStart;
-  if ((op.flags & kOpVaries) != 0) [[unlikely]]
-    store_.note_row_use(op.row());
+  if ((op.flags & kOpHasRow) != 0) [[unlikely]]
+    finish_row(process, op);
   OpStore::pop(process.cursor);
 }
 

@@ -74,6 +74,7 @@ class SharedReplay final : public Replay {
     Seconds connected_s = kNeverS;  // since when a send of its own over such a path has left
     Seconds timed_until_s = 0;
     std::uint64_t events_done = 0;
+    std::uint32_t further_threads = 0;  // that work beside its own, in a parallel region
   };
   struct Work {
     Seconds end;  // on the node's virtual clock
@@ -85,10 +86,11 @@ class SharedReplay final : public Replay {
     }
   };
   struct Node {
-    Seconds time_s = 0;          // group time: up to here the virtual clock was brought
-    Seconds virtual_s = 0;       // work that each runnable process got since the node was last idle
-    std::vector<Work> runnable;  // heap by end
-    std::size_t spinning = 0;    // processes that wait and keep their share
+    Seconds time_s = 0;               // group time: up to here the virtual clock was brought
+    Seconds virtual_s = 0;            // work that each runnable process got since the node was last idle
+    std::vector<Work> runnable;       // heap by end
+    std::size_t spinning = 0;         // processes that wait and keep their share
+    std::size_t further_threads = 0;  // of its processes
     // Processes that wait for a message now, and how many did just before the last time that changed.
     std::size_t waiting = 0;
     std::size_t waiting_before = 0;
@@ -113,6 +115,11 @@ class SharedReplay final : public Replay {
   bool start_work(ProcessIndex index, Seconds work_s, Seconds now_s);
   bool start_wait(ProcessIndex index, Seconds time_s, Seconds now_s);
   void run(ProcessIndex index, Seconds now_s);
+  // Work of an op with a row, or of its first stage.
+  Seconds row_work_s(const Op& op) const;
+  // The threads of a parallel region work at the same time; false: they have nothing to do.
+  bool start_threads(ProcessIndex index, const Op& op, Seconds now_s);
+  void finish_row(Process& process, const Op& op);
   // One stage of the op in hand; true: the process goes on at once.
   bool step(ProcessIndex index, const Op& op, Seconds now_s);
   void finish_op(ProcessIndex index, const Op& op, Seconds now_s);

@@ -29,6 +29,7 @@ struct Target {
   std::uint32_t nodes = 1;
   std::uint32_t cores_per_node = 1;  // processors of one node
   double speed = 1.0;                // of each processor, relative to the one that ran
+  std::uint32_t threads = 0;         // of each rank's parallel regions; 0: as many as ran
   // Nodes that are not alike (heterogeneous partitions): by node; empty: all have the two values above.
   std::vector<std::uint32_t> cores_of_node;
   std::vector<double> speed_of_node;

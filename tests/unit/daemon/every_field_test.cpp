@@ -56,6 +56,9 @@ db::StepRecord step_record() {
   step.lost_events = 16;
   step.mpi_s = 17.5;
   step.unmodelled_s = 1.25;
+  step.threads = 8;
+  step.regions_s = 2.5;
+  step.region_work_s = 17.25;
   step.capture_s = 0.0625;
   step.relay_cpu_s = 1e-7;
   step.lbfd_cpu_s = 21.5;

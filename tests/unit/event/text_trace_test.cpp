@@ -500,6 +500,27 @@ TEST(TextTrace, ProcedureLinesReadAndWrite) {
   EXPECT_FALSE(read("lbf-trace 1\nranks 1\n0 procedure 0 proc=F time=1 self=2\n").info.ok());
 }
 
+TEST(TextTrace, RegionLinesReadAndWrite) {
+  const std::string text =
+      "lbf-trace 1\nranks 1\n0 regions 0.5 count=3 threads=4 work=1.5 critical=0.45 fork=0.03\n0 exit 0\n";
+  const ReadBack back = read(text);
+  ASSERT_TRUE(back.info.ok()) << back.info.error().message;
+  ASSERT_EQ(back.events.size(), 2u);
+  EXPECT_EQ(back.events[0].values, (std::vector<std::uint64_t>{3, 4, 1500000000, 450000000, 30000000}));
+  std::ostringstream out;
+  TextTraceWriter writer(out, 1);
+  for (const auto& made : back.events) {
+    Event event = made.event;
+    event.values = made.values;
+    ASSERT_TRUE(writer.add(0, event).ok());
+  }
+  EXPECT_EQ(out.str(), text);
+  for (const char* const bad : {"count=3 threads=4 work=1", "count=0 threads=4 work=1 critical=1",
+                                "count=1 threads=0 work=1 critical=1", "count=1 threads=2 work=1 critical=2"}) {
+    EXPECT_FALSE(read("lbf-trace 1\nranks 1\n0 regions 1 " + std::string(bad) + "\n").info.ok()) << bad;
+  }
+}
+
 TEST(TextTraceWriter, KeepsTheTimeOfWhatHasNoLine) {
   std::ostringstream out;
   TextTraceWriter writer(out, 1);

@@ -120,6 +120,34 @@ std::vector<Item> procedure_items() {
   return items;
 }
 
+TEST(Wire, RegionsKeepTheirBytes) {
+  Item regions = wire_samples::item(1, EventKind::kRegions, 2e-3);
+  regions.values = {3, 4, 4400000, 1180000, 20000};
+  const std::string batch = encode({regions});
+  const Decoded decoded = decode(bytes_of(batch));
+  ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
+  expect_equal(decoded.items, {regions});
+  std::string hex;
+  for (const char c : wire_samples::payload_of(batch)) {
+    hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
+    hex += "0123456789abcdef"[c & 15];
+  }
+  EXPECT_EQ(hex, "010101164380841e001d0080050602f88d9904bf888903ffcc8d01");
+}
+
+TEST(Wire, RegionsThatCannotBeAreRefused) {
+  for (const std::vector<std::uint64_t>& bad : {std::vector<std::uint64_t>{3, 4, 400, 100},
+                                                {0, 4, 400, 100, 0},
+                                                {3, 0, 400, 100, 0},
+                                                {3, std::uint64_t{1} << 21, 400, 100, 0},
+                                                {3, 4, 100, 400, 0},
+                                                {3, 4, std::uint64_t{1} << 57, 400, 0}}) {
+    Item regions = wire_samples::item(1, EventKind::kRegions, 0);
+    regions.values = bad;
+    EXPECT_FALSE(decode(bytes_of(encode({regions}))).header.ok());
+  }
+}
+
 TEST(Wire, ProcedureTimesKeepTheirBytes) {
   const std::vector<Item> items = procedure_items();
   const std::string batch = encode(items);

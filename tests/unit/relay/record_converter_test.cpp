@@ -490,5 +490,71 @@ TEST(RecordConverter, AProceduresTicksBecomeNanosecondsOnceItHasAName) {
   EXPECT_EQ(out.events.size(), 2U);
 }
 
+ring::Record in_regions(std::uint64_t enter) {
+  ring::Record record = RingFile::record(EventKind::kRegions, enter, enter);
+  record.flags = 0;
+  return record;
+}
+
+std::vector<std::uint64_t> values_of(const ring::Regions& regions) {
+  std::vector<std::uint64_t> values(ring::kRegionWords);
+  ring::write_regions(values.data(), regions);
+  return values;
+}
+
+// The gap of 2,000 ticks was preempted for 100: of the other 1,900 regions had 1,200, and the call's record the rest.
+TEST(RecordConverter, RegionsHaveTheirPartOfTheGap) {
+  constexpr Seconds kTick = 0.5e-9;
+  RecordConverter converter(1000, 2);
+  Recorded out;
+  std::vector<std::uint64_t> told;
+  const RelayEventSink sink = [&](const Event& event) {
+    if (event.kind == EventKind::kRegions) told.assign(event.values.begin(), event.values.end());
+    out.events.push_back(event);
+  };
+  ASSERT_TRUE(converter.convert(adjust(100, 0, 0), {}, kTick, sink).ok());
+  ASSERT_TRUE(converter.convert(in_regions(3000), values_of({3, 4, 4400, 1180, 20, 1200}), kTick, sink).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 3000, 3010), {}, kTick, sink).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 3110, 3120), {}, kTick, sink).ok());
+  ASSERT_EQ(out.events.size(), 3U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kRegions);
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 1200 * kTick);
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{3, 4, 2200, 590, 10}));
+  EXPECT_DOUBLE_EQ(out.events[1].process_s, 700 * kTick);
+  EXPECT_DOUBLE_EQ(out.events[1].call_s, 10 * kTick);
+  EXPECT_DOUBLE_EQ(out.events[2].process_s, 100 * kTick);
+}
+
+// A keep-alive gave 1,000 ticks of the first gap in advance. Once it is known that there are regions none is given.
+TEST(RecordConverter, RegionsWithoutWhatKeepAlivesGave) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  std::vector<std::uint64_t> told;
+  const RelayEventSink sink = [&](const Event& event) {
+    told.assign(event.values.begin(), event.values.end());
+    out.events.push_back(event);
+  };
+  converter.keep_alive(1000e-9, sink);
+  ASSERT_TRUE(converter.convert(in_regions(4000), values_of({1, 2, 4000, 2000, 0, 2000}), kNs, sink).ok());
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{1, 2, 2000, 1000, 0}));
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 4000, 4000), {}, kNs, sink).ok());
+  converter.keep_alive(1000e-9, sink);
+  EXPECT_EQ(out.events.size(), 3U);
+  EXPECT_DOUBLE_EQ(out.process_s(), 4000e-9);
+}
+
+TEST(RecordConverter, RegionsThatCannotBeAreRefused) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  for (const ring::Regions& bad : {ring::Regions{0, 2, 10, 5, 0, 5}, {1, 0, 10, 5, 0, 5}, {1, 2, 4, 5, 0, 5}}) {
+    EXPECT_FALSE(converter.convert(in_regions(100), values_of(bad), kNs, out.sink()).ok());
+  }
+  EXPECT_FALSE(converter.convert(in_regions(100), std::vector<std::uint64_t>{1, 2, 3}, kNs, out.sink()).ok());
+  // More than the gap has, or than the wire: cut.
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  ASSERT_TRUE(converter.convert(in_regions(100), values_of({kAll, kAll, kAll, kAll, kAll, 50}), kNs, out.sink()).ok());
+  EXPECT_DOUBLE_EQ(out.process_s(), 50e-9);
+}
+
 }  // namespace
 }  // namespace lbf::relay::record_converter_test

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "predictor/engine/match/collective.h"
+#include "predictor/engine/replay/replay.h"
 
 namespace lbf::random_trace {
 namespace {
@@ -38,7 +39,7 @@ struct Outstanding {  // a send or a non-blocking collective
 
 class Maker {
  public:
-  explicit Maker(std::mt19937_64& random) : random_(random) {}
+  Maker(std::mt19937_64& random, Regions regions) : random_(random), has_regions_(regions == Regions::kSome) {}
 
   Trace make() {
     trace_.ranks = static_cast<Rank>(pick(1, 16));
@@ -104,7 +105,7 @@ class Maker {
 
   void act(Rank rank, bool collectives) {
     const std::size_t me = static_cast<std::size_t>(rank);
-    switch (pick(0, collectives ? 13 : 11)) {
+    switch (has_regions_ && chance(16) ? kRegions : pick(0, collectives ? 13 : 11)) {
       case 0:
         add(rank, start(rank, EventKind::kCompute));
         return;
@@ -141,6 +142,9 @@ class Maker {
       case 11:
         if (chance(8) && posted_[me].empty() && outstanding_[me].empty() && !collectives) leave(rank);
         return;
+      case kRegions:
+        regions(rank);
+        return;
       case 12:
         collective(false);
         return;
@@ -148,6 +152,26 @@ class Maker {
         collective(true);
         return;
     }
+  }
+  static constexpr std::size_t kRegions = 99;
+  void regions(Rank rank) {
+    Event event = event_of_kind(EventKind::kRegions);
+    event.process_s = 0.5 + duration();
+    const std::uint64_t threads = pick(1, 4);
+    const auto nanoseconds = [&] { return static_cast<std::uint64_t>(duration() * 1e9); };
+    const std::uint64_t work = nanoseconds();
+    const std::uint64_t longest = threads == 1 ? work : std::min(work, work / threads + nanoseconds() / threads);
+    trace_.values.push_back({pick(1, 5), threads, work, longest, threads == 1 ? 0 : nanoseconds()});
+    event.values = trace_.values.back();
+    const auto seconds = [&](std::size_t at) { return static_cast<double>(event.values[at]) / 1e9; };
+    Action action{Action::Kind::kRegions, 0, 0};
+    action.work = seconds(2);
+    action.longest = seconds(3);
+    action.fork_join = seconds(4);
+    action.regions = static_cast<double>(event.values[0]);
+    action.threads = static_cast<int>(threads);
+    act_on(rank, action);
+    add(rank, event);
   }
   std::int32_t tag() { return static_cast<std::int32_t>(pick(0, 2)); }
 
@@ -489,6 +513,7 @@ class Maker {
   }
 
   std::mt19937_64& random_;
+  bool has_regions_;
   Trace trace_;
   std::map<std::tuple<Rank, Rank, std::int32_t>, Channel> channels_;
   std::vector<std::vector<Posted>> posted_;
@@ -593,8 +618,8 @@ void make_topology(std::mt19937_64& random, Configuration& configuration) {
 
 }  // namespace
 
-Trace make_trace(std::mt19937_64& random) {
-  return Maker(random).make();
+Trace make_trace(std::mt19937_64& random, Regions regions) {
+  return Maker(random, regions).make();
 }
 
 Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
@@ -688,6 +713,13 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
   if (!network.ok()) throw std::logic_error(network.error().message);
   target.network = std::make_shared<const engine::Network>(std::move(*network));
   return configuration;
+}
+
+// Where each rank has a processor the engine has to know how many threads there are to share processors by the clock.
+void choose_threads(std::mt19937_64& random, Configuration& configuration) {
+  const bool as_ran = random() % 4 == 0 && !engine::is_dedicated(configuration.target);
+  configuration.target.threads = as_ran ? 0 : static_cast<std::uint32_t>(1 + random() % 4);
+  configuration.machine.threads = static_cast<int>(configuration.target.threads);
 }
 
 }  // namespace lbf::random_trace

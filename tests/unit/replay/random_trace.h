@@ -19,12 +19,15 @@ struct Trace {
   std::deque<std::vector<std::uint64_t>> values;  // what Event::values point to
   reference::Program program;                     // the same, with the messages named
 };
-Trace make_trace(std::mt19937_64& random);
+enum class Regions { kNone, kSome };  // parallel ones
+Trace make_trace(std::mt19937_64& random, Regions regions = Regions::kNone);
 
 struct Configuration {
   engine::Target target;       // for the engine
   reference::Machine machine;  // the same for the reference
 };
 Configuration make_configuration(std::mt19937_64& random, Rank ranks);
+// Says how many threads regions have, or that they have as many as ran.
+void choose_threads(std::mt19937_64& random, Configuration& configuration);
 
 }  // namespace lbf::random_trace

@@ -64,11 +64,12 @@ TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
     const std::uint64_t seed = static_cast<std::uint64_t>(GetParam()) * 100003 + static_cast<std::uint64_t>(i);
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
-    const random_trace::Trace trace = random_trace::make_trace(random);
+    const random_trace::Trace trace = random_trace::make_trace(random, random_trace::Regions::kSome);
     std::vector<random_trace::Configuration> configurations;
     std::vector<engine::Target> targets;
     for (std::size_t t = 0; t < kTargetsPerTrace; ++t) {
       configurations.push_back(random_trace::make_configuration(random, trace.ranks));
+      random_trace::choose_threads(random, configurations.back());
       targets.push_back(configurations.back().target);
     }
     const std::vector<engine::Prediction> first = predict(trace, targets, Order::kRankByRank, random);

@@ -1,6 +1,7 @@
 #include "tests/unit/replay/reference.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -25,6 +26,7 @@ struct Live {
   std::size_t next = 0;      // action
   int phase = 0;             // of that action
   double work = 0;           // left to do, in seconds at speed 1
+  int threads = 1;           // that have so much to do, each
   double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
   bool waits = false;        // for a message event (also while asleep until it)
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
@@ -243,6 +245,21 @@ class Simulation {
     return farthest().turn * others / machine_.cores[n] + switching;
   }
 
+  // Regions: what one thread does while the others wait, so that the threads that ran take as long as the longest did.
+  static double alone(const Action& action) {
+    if (action.threads == 1) return 0;
+    const double seconds = (action.longest * action.threads - action.work) / (action.threads - 1);
+    return std::min(std::max(seconds, 0.0), action.work);
+  }
+  int threads_of(const Action& action) const { return machine_.threads > 0 ? machine_.threads : action.threads; }
+  double fork_join(const Action& action) const {
+    const int threads = threads_of(action);
+    if (threads == action.threads) return action.fork_join;
+    if (threads == 1) return 0;
+    if (action.threads == 1) return 1e-6 * action.regions * std::log2(threads);
+    return action.fork_join * std::log2(threads) / std::log2(action.threads);
+  }
+
   // Carries process p on at now_ as far as it goes without time passing; true if it did anything.
   bool proceed(std::size_t p) {
     const Process& process = program_.processes[p];
@@ -270,7 +287,8 @@ class Simulation {
       me.asleep_until = -1;
       const Action& action = process.actions[me.next];
       const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
-                         action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce;
+                         action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce &&
+                         action.kind != Action::Kind::kRegions;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
@@ -283,6 +301,18 @@ class Simulation {
           if (me.phase++ == 0 && work(cost(table, action.bytes))) return true;
           break;
         }
+        case Action::Kind::kRegions:
+          if (me.phase == 0) {
+            me.phase = 1;
+            if (work(fork_join(action) + alone(action))) return true;
+          }
+          if (me.phase == 1) {
+            me.phase = 2;
+            me.threads = threads_of(action);
+            if (work((action.work - alone(action)) / me.threads)) return true;
+          }
+          me.threads = 1;
+          break;
         case Action::Kind::kBlocked:
           if (me.phase++ == 0 && action.seconds > 0) {
             me.asleep_until = now_ + action.seconds;
@@ -379,7 +409,7 @@ class Simulation {
     for (std::size_t p = 0; p < live_.size(); ++p) {
       const Process& process = program_.processes[p];
       if (process.background || live_[p].next >= process.actions.size()) continue;
-      if (live_[p].work > 0 || (machine_.spins && live_[p].waits)) ++sharers[node_of(process.rank)];
+      if (live_[p].work > 0 || (machine_.spins && live_[p].waits)) sharers[node_of(process.rank)] += live_[p].threads;
     }
     const auto rate = [&](std::size_t p) {
       const int node = node_of(program_.processes[p].rank);

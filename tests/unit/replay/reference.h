@@ -14,11 +14,29 @@ namespace lbf::reference {
 struct Action {
   // kSend goes on once its buffer is free, kIsend at once; kWaitSend waits for the buffer of a kIsend. kRecv
   // posts the receive itself unless a kPost did. kLook sleeps, and looks for the message once in each `seconds`. kCopy
-  // and kReduce are work that the machine's tables tell.
-  enum class Kind { kWork, kBlocked, kSend, kIsend, kWaitSend, kPost, kRecv, kLook, kPeek, kCopy, kReduce } kind;
+  // and kReduce are work that the machine's tables tell. kRegions is work of several threads.
+  enum class Kind {
+    kWork,
+    kBlocked,
+    kSend,
+    kIsend,
+    kWaitSend,
+    kPost,
+    kRecv,
+    kLook,
+    kPeek,
+    kCopy,
+    kReduce,
+    kRegions
+  } kind;
   double seconds = 0;       // kWork at speed 1, kBlocked, kLook
   std::size_t message = 0;  // all others
   double bytes = 0;         // kCopy, kReduce
+  double work = 0;          // these of kRegions, as they ran: of all threads,
+  double longest = 0;       // of the one that worked longest in each
+  double fork_join = 0;
+  double regions = 0;
+  int threads = 1;
 };
 
 struct Message {
@@ -60,6 +78,7 @@ struct Machine {
   std::vector<int> node_of_rank;
   std::vector<int> cores;     // by node
   std::vector<double> speed;  // by node
+  int threads = 0;            // of each rank's regions; 0: as many as ran
   bool spins = false;         // who waits for a message keeps its share of the processor
   bool yields = false;        // who waits polls, in turn with the others that wait on its node
   enum class Contention { kNone, kBus, kNic } contention = Contention::kNone;

@@ -57,6 +57,17 @@ TEST(SrunFlags, OvercommitWhereRanksShareProcessors) {
   EXPECT_EQ(flags(2, target(2, 1, "plane=3")), "-N2 -n2 --distribution=plane=3 --overcommit");
 }
 
+// Without --cpus-per-task a rank's threads have one processor.
+TEST(SrunFlags, GiveEachThreadAProcessor) {
+  Step step;
+  step.ranks = 4;
+  step.threads = 2;
+  EXPECT_EQ(srun_flags(step, target(1, 8, "block")), "-N1 -n4 --cpus-per-task=2");
+  EXPECT_EQ(srun_flags(step, target(2, 4, "block")),
+            "-N2 -n4 --distribution=block --ntasks-per-node=2 --cpus-per-task=2");
+  EXPECT_EQ(srun_flags(step, target(1, 4, "block")), "-N1 -n4 --overcommit --cpus-per-task=4");
+}
+
 TEST(SrunFlags, NothingWithoutNodesOrRanks) {
   TargetPrediction unknown;
   EXPECT_EQ(flags(4, unknown), "");

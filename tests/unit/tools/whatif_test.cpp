@@ -108,6 +108,29 @@ TEST_F(WhatIf, EveryCombinationInOnePass) {
   EXPECT_EQ(run(fig3_ + " --nodes 3 --network " + dir_ + "/lan.toml").status, 0);
 }
 
+// 2 ranks of 2 threads, 4 s of work each and 1 s alone: one node was said to take exactly as long as two.
+TEST_F(WhatIf, ThreadsOfParallelRegions) {
+  const std::string trace = write("hybrid.lbf",
+                                  "lbf-trace 1\nranks 2\n"
+                                  "0 regions 2.2 count=2 threads=2 work=4 critical=2 fork=0.2\n0 exit 1\n"
+                                  "1 regions 2.2 count=2 threads=2 work=4 critical=2 fork=0.2\n1 exit 1\n");
+  const auto predicted = [&](const std::string& options) {
+    const test::Outcome result = run(trace + " --nodes 1,2 --cores 2 --json" + options);
+    EXPECT_EQ(result.status, 0) << result.err;
+    std::vector<double> times;
+    const nlohmann::json json = nlohmann::json::parse(result.out);
+    for (const nlohmann::json& p : json["predictions"]) times.push_back(p["lbf_s"]);
+    return times;
+  };
+  using testing::DoubleNear;
+  constexpr double kNs = 1e-9;
+  EXPECT_THAT(predicted(""), testing::ElementsAre(DoubleNear(5.2, kNs), DoubleNear(3.2, kNs)));
+  EXPECT_THAT(predicted(" --threads 1,2"),
+              testing::ElementsAre(DoubleNear(5, kNs), DoubleNear(5.2, kNs), DoubleNear(5, kNs), DoubleNear(3.2, kNs)));
+  EXPECT_THAT(run(trace + " --nodes 1 --threads 4").out, HasSubstr("THREADS"));
+  EXPECT_EQ(run(trace + " --nodes 1 --threads 0").status, 2);
+}
+
 TEST_F(WhatIf, StoredTraces) {
   const auto streams = fig3_streams();
   const std::string file = write("trace.bin", streams[0] + streams[1]);

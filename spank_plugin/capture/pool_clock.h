@@ -1,0 +1,72 @@
+// Pool clock: what threads without MPI calls and without OpenMP's entries did in a long gap (pthreads, TBB, a BLAS of
+// its own): the processor time of the process against that of the thread. docs/adr/0012-threads.md.
+//
+// Place in the event's way: inside *capture*, beside ProcessClock (clock.h), where a long gap is judged.
+#pragma once
+
+#include <cstdint>
+
+#include "spank_plugin/capture/clock.h"
+#include "spank_plugin/capture/region_times.h"
+
+namespace lbf::capture {
+
+// A gap with a pool is one region. `unblocked`: the thread was off the processor, but the pool worked for it.
+struct PoolGap {
+  RegionTimes times;
+  std::uint64_t threads = 0;  // 0: none
+  std::uint64_t unblocked = 0;
+};
+
+// Of a gap in which the thread was CPU ticks on a processor and BLOCKED off it, and others OTHERS on theirs. THREADS:
+// as many as were seen at work at once in gaps before, which tells in a gap of serial and shared work what is serial.
+constexpr PoolGap pool_gap(std::uint64_t cpu, std::uint64_t blocked, std::uint64_t others,
+                           std::uint64_t threads) noexcept {
+  const std::uint64_t unblocked = smaller(blocked, others);
+  const std::uint64_t wall = cpu + unblocked;
+  if (wall == 0 || others < wall / 10) return {};
+  const std::uint64_t work = cpu + others;
+  const std::uint64_t at_once = (work + wall / 2) / wall;
+  const std::uint64_t team = at_once > threads ? at_once : threads;
+  return {{wall, work, smaller(wall, work), 0}, team > 2 ? team : 2, unblocked};
+}
+
+// Used by its thread only.
+class PoolClock {
+ public:
+  // Others' ticks in the gap of GAP ticks that ends now, when the thread's processor time is CPU_NS. Not read: 0.
+  std::uint64_t others_in(std::uint64_t gap, std::uint64_t cpu_ns) noexcept {
+    if (gap < read_after_) return 0;
+    const std::uint64_t begin = ticks_now();
+    const std::uint64_t others_ns = above(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), cpu_ns);
+    const std::uint64_t now = ticks_now();
+    const std::uint64_t since = now - reference_ticks_;
+    const std::uint64_t all = ticks_from_ns(above(others_ns, reference_others_ns_));
+    const bool is_first = reference_ticks_ == 0;
+    reference_others_ns_ = others_ns;
+    reference_ticks_ = now;
+    const std::uint64_t others = is_first ? 0 : in_proportion(gap, since > gap ? since : gap, all);
+    set_next(others * 10 >= gap ? kLeastGap : 2 * read_after_, now - begin);
+    return others;
+  }
+  std::uint64_t threads() const noexcept { return threads_; }
+  void note_threads(std::uint64_t threads) noexcept { threads_ = threads > threads_ ? threads : threads_; }
+
+ private:
+  static constexpr std::uint64_t kLeastGap = 0;
+  static constexpr std::uint64_t kReads = 100;  // of such a gap a read is a part
+
+  // Where there is no pool it is asked for ever more rarely; a long gap says at once that there is one.
+  void set_next(std::uint64_t wanted, std::uint64_t cost) noexcept {
+    const std::uint64_t least_gap = kReads * cost;
+    const std::uint64_t most = 16 * (least_gap > tick_clock.cpu_threshold ? least_gap : tick_clock.cpu_threshold);
+    read_after_ = wanted > most ? most : wanted > least_gap ? wanted : least_gap;
+  }
+
+  std::uint64_t read_after_ = 1;
+  std::uint64_t reference_ticks_ = 0;
+  std::uint64_t reference_others_ns_ = 0;
+  std::uint64_t threads_ = 0;
+};
+
+}  // namespace lbf::capture
