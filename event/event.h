@@ -70,8 +70,10 @@ enum class EventKind : std::uint8_t {
   kProcedure = 28,  // some of the process time around it was in one procedure: values = [procedure id, inclusive
                     // ns, exclusive ns, calls] (docs/formats/text-trace-v1.md, "Procedures"). Instead of
                     // kEnter and kLeave where calls are many
+  kPreempted = 29,  // `off_s` ready to run since the rank's last event, while other programs had its processors;
+                    // delayed_end_ns: so much later than its message the call before ended, for the same reason
 };
-inline constexpr std::uint8_t kEventKindCount = 29;
+inline constexpr std::uint8_t kEventKindCount = 30;
 inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
 
 enum EventFlags : std::uint8_t {
@@ -159,7 +161,7 @@ struct Event {
                               // (reduce/allreduce/bcast/scan: the vector); of other kinds see the accessors below
   Duration process_s;         // process time since this rank's previous event (TSE Sec. 2)
   Duration call_s;            // wall time inside the MPI call (0 in text traces)
-  Duration off_s;             // kBlocked only
+  Duration off_s;             // kBlocked and kPreempted only
   // kWait: several requests. kCommCreate: see there. v-collectives: bytes to each peer of the communicator
   // then bytes from each peer (2 * size values; alltoall v/w), or bytes per peer (size values: gatherv at
   // the root, scatterv at the root, allgatherv, reduce_scatter). Neighbour collectives: n, n destination
@@ -170,6 +172,10 @@ struct Event {
 
 constexpr bool is_collective(EventKind kind) {
   return kind == EventKind::kCollective || kind == EventKind::kIcollective;
+}
+
+constexpr bool has_off_time(EventKind kind) {
+  return kind == EventKind::kBlocked || kind == EventKind::kPreempted;
 }
 
 constexpr bool is_point_to_point(EventKind kind) {
@@ -228,6 +234,16 @@ constexpr void set_look_period(Event& event, Nanoseconds period_ns) {
 constexpr std::int32_t phase_level(const Event& event) {
   assert(event.kind == EventKind::kPhase);
   return event.tag;
+}
+
+// In the time of the call before (its call_s), so not in off_s.
+constexpr Nanoseconds delayed_end_ns(const Event& event) {
+  assert(event.kind == EventKind::kPreempted);
+  return event.bytes < std::uint64_t{1} << 56 ? static_cast<Nanoseconds>(event.bytes) : 0;
+}
+constexpr void set_delayed_end(Event& event, Nanoseconds delay_ns) {
+  assert(event.kind == EventKind::kPreempted);
+  event.bytes = static_cast<Bytes>(delay_ns);
 }
 
 constexpr void set_op(Event& event, CollectiveOp op) {

@@ -61,12 +61,13 @@ enum Key : unsigned {
   kSelf = 1u << 13,
   kCalls = 1u << 14,
   kEvery = 1u << 15,
+  kDelay = 1u << 16,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 16> kKeyNames{{{"to", kTo},
+inline constexpr std::array<KeyName, 17> kKeyNames{{{"to", kTo},
                                                     {"from", kFrom},
                                                     {"tag", kTag},
                                                     {"bytes", kBytes},
@@ -81,7 +82,8 @@ inline constexpr std::array<KeyName, 16> kKeyNames{{{"to", kTo},
                                                     {"time", kTime},
                                                     {"self", kSelf},
                                                     {"calls", kCalls},
-                                                    {"every", kEvery}}};
+                                                    {"every", kEvery},
+                                                    {"delay", kDelay}}};
 
 struct LineKind {
   std::string_view name;
@@ -89,7 +91,7 @@ struct LineKind {
   unsigned required;
   unsigned optional;
 };
-inline constexpr std::array<LineKind, 14> kLineKinds{{
+inline constexpr std::array<LineKind, 15> kLineKinds{{
     {"compute", EventKind::kCompute, 0, 0},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
@@ -98,6 +100,7 @@ inline constexpr std::array<LineKind, 14> kLineKinds{{
     {"wait", EventKind::kWait, kReq, 0},
     {"coll", EventKind::kCollective, kOp, kBytes | kRoot | kComm},
     {"blocked", EventKind::kBlocked, kOff, kEvery},
+    {"preempted", EventKind::kPreempted, kOff, kDelay},
     {"enter", EventKind::kEnter, kProc, 0},
     {"leave", EventKind::kLeave, kProc, 0},
     {"procedure", EventKind::kProcedure, kProc | kTime, kSelf | kCalls},

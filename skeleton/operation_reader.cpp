@@ -248,6 +248,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
     case EventKind::kEnter:
     case EventKind::kLeave:
     case EventKind::kProcedure:
+    case EventKind::kPreempted:
       return {};
     case EventKind::kBlocked:
       state.idle_s += event.off_s;
