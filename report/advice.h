@@ -60,6 +60,9 @@ Advice advise(const Step& step);
 // a node). Empty: lbfd did not tell the nodes or the ranks.
 std::string srun_flags(const Step& step, const TargetPrediction& target);
 
+// Some node of the target has more ranks than processors.
+bool is_oversubscribed(const Step& step, const TargetPrediction& target);
+
 // "1 node", "2 nodes, cyclic", "2 nodes, cyclic, lan-fast" (`with_network`).
 std::string describe(const TargetPrediction& target, bool with_network);
 
