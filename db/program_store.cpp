@@ -320,8 +320,8 @@ void ProgramStore::record(SQLite::Database& connection, StepRow row, const StepR
   if (!known) return put_run(connection, row, step, std::nullopt);
   const std::int64_t program = program_row_of(connection, step);
   put_run(connection, row, step, program);
-  // How long a suspended job ran is known to half a second only.
-  if (predictions.empty() || step.measured_s.value_or(0) <= 0 || step.longest_stop_s > 0) return;
+  // How long a suspended job ran is known to half a second only; who else ran says nothing about predictions.
+  if (predictions.empty() || step.measured_s.value_or(0) <= 0 || step.longest_stop_s > 0 || step.is_disturbed) return;
   const PredictionRecord& ran = predictions.front();
   if (ran.kind != "self") return;
   if (is_whole(ran)) insert_outcome(connection, row, row, program, step, TargetDistance::kSelf, ran.predicted_s);

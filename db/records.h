@@ -47,6 +47,7 @@ struct ProgramRun {
 // What lbfd stores and sends of a step: the fields of protocol/step_fields.h, and the parts that are records.
 struct StepRecord : protocol::StepFields<protocol::Side::kLbfd> {
   Seconds longest_stop_s = 0;                 // of measured_s, in a suspended job; not stored
+  bool is_disturbed = false;                  // others had its processors for too long; not stored
   std::optional<ProgramRun> program;          // written with a complete step only; not read back
   std::optional<CostRecord> cost;             // as the relays reported it
   std::optional<ProcedureReport> procedures;  // where some were asked for

@@ -73,10 +73,12 @@ enum class EventKind : std::uint8_t {
                     // kEnter and kLeave where calls are many
   kRegions = 29,    // `process_s` passed in parallel regions: values = [regions, threads of the largest team, work ns,
                     // critical ns, fork and join ns] (docs/adr/0012-threads.md)
+  kPreempted = 30,  // `off_s` ready to run since the rank's last event, while other programs had its processors;
+                    // delayed_end_ns: so much later than its message the call before ended, for the same reason
 };
 inline constexpr std::int32_t kScopeEnds = 0;  // levels of kPhase, as MPI requests them
 inline constexpr std::int32_t kScopeBegins = 1;
-inline constexpr std::uint8_t kEventKindCount = 30;
+inline constexpr std::uint8_t kEventKindCount = 31;
 inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
 inline constexpr std::size_t kRegionValues = 5;     // of a kRegions event
 inline constexpr std::uint64_t kMostRegionThreads = std::uint64_t{1} << 20;
@@ -166,7 +168,7 @@ struct Event {
                               // (reduce/allreduce/bcast/scan: the vector); of other kinds see the accessors below
   Duration process_s;         // process time since this rank's previous event (TSE Sec. 2)
   Duration call_s;            // wall time inside the MPI call (0 in text traces)
-  Duration off_s;             // kBlocked only
+  Duration off_s;             // kBlocked and kPreempted only
   // kWait: several requests. kCommCreate: see there. v-collectives: bytes to each peer of the communicator
   // then bytes from each peer (2 * size values; alltoall v/w), or bytes per peer (size values: gatherv at
   // the root, scatterv at the root, allgatherv, reduce_scatter). Neighbour collectives: n, n destination
@@ -177,6 +179,10 @@ struct Event {
 
 constexpr bool is_collective(EventKind kind) {
   return kind == EventKind::kCollective || kind == EventKind::kIcollective;
+}
+
+constexpr bool has_off_time(EventKind kind) {
+  return kind == EventKind::kBlocked || kind == EventKind::kPreempted;
 }
 
 constexpr bool is_point_to_point(EventKind kind) {
@@ -239,6 +245,16 @@ constexpr std::int32_t phase_level(const Event& event) {
 // Whether the rank is outside of the program's scope behind this kPhase event; BEFORE: it was so until then.
 constexpr bool is_outside_after(const Event& event, bool before) {
   return phase_level(event) == kScopeEnds || (before && phase_level(event) != kScopeBegins);
+}
+
+// In the time of the call before (its call_s), so not in off_s.
+constexpr Nanoseconds delayed_end_ns(const Event& event) {
+  assert(event.kind == EventKind::kPreempted);
+  return event.bytes < std::uint64_t{1} << 56 ? static_cast<Nanoseconds>(event.bytes) : 0;
+}
+constexpr void set_delayed_end(Event& event, Nanoseconds delay_ns) {
+  assert(event.kind == EventKind::kPreempted);
+  event.bytes = static_cast<Bytes>(delay_ns);
 }
 
 constexpr void set_op(Event& event, CollectiveOp op) {

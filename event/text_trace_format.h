@@ -66,17 +66,18 @@ enum Key : unsigned {
   kWork = 1u << 18,
   kCritical = 1u << 19,
   kFork = 1u << 20,
+  kDelay = 1u << 21,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 21> kKeyNames{
+inline constexpr std::array<KeyName, 22> kKeyNames{
     {{"to", kTo},       {"from", kFrom},         {"tag", kTag},         {"bytes", kBytes}, {"comm", kComm},
      {"sync", kSync},   {"req", kReq},           {"op", kOp},           {"root", kRoot},   {"off", kOff},
      {"proc", kProc},   {"buffered", kBuffered}, {"time", kTime},       {"self", kSelf},   {"calls", kCalls},
      {"every", kEvery}, {"count", kCount},       {"threads", kThreads}, {"work", kWork},   {"critical", kCritical},
-     {"fork", kFork}}};
+     {"fork", kFork},   {"delay", kDelay}}};
 
 struct LineKind {
   std::string_view name;
@@ -84,7 +85,7 @@ struct LineKind {
   unsigned required;
   unsigned optional;
 };
-inline constexpr std::array<LineKind, 15> kLineKinds{{
+inline constexpr std::array<LineKind, 16> kLineKinds{{
     {"compute", EventKind::kCompute, 0, 0},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
@@ -93,6 +94,7 @@ inline constexpr std::array<LineKind, 15> kLineKinds{{
     {"wait", EventKind::kWait, kReq, 0},
     {"coll", EventKind::kCollective, kOp, kBytes | kRoot | kComm},
     {"blocked", EventKind::kBlocked, kOff, kEvery},
+    {"preempted", EventKind::kPreempted, kOff, kDelay},
     {"enter", EventKind::kEnter, kProc, 0},
     {"leave", EventKind::kLeave, kProc, 0},
     {"procedure", EventKind::kProcedure, kProc | kTime, kSelf | kCalls},

@@ -532,15 +532,22 @@ class Reader : private Lines {
       case EventKind::kOneSided:
       case EventKind::kOneSidedSync:
         return set_one_sided(rank, keys, comm, event);
-      case EventKind::kBlocked: {
+      case EventKind::kBlocked:
+      case EventKind::kPreempted: {
         const Result<Seconds> off_s = seconds(keys.value(kOff), "off");
         if (!off_s) return off_s.error();
         state.off_s += *off_s;
         event.off_s = take_whole_ns(state.off_s);
-        if (!keys.has(kEvery)) return {};
-        const Result<Seconds> every_s = seconds(keys.value(kEvery), "every");
-        if (!every_s) return every_s.error();
-        set_look_period(event, Duration(*every_s).ns());
+        if (keys.has(kEvery)) {
+          const Result<Seconds> every_s = seconds(keys.value(kEvery), "every");
+          if (!every_s) return every_s.error();
+          set_look_period(event, Duration(*every_s).ns());
+        }
+        if (keys.has(kDelay)) {
+          const Result<Seconds> delay_s = seconds(keys.value(kDelay), "delay");
+          if (!delay_s) return delay_s.error();
+          set_delayed_end(event, Duration(*delay_s).ns());
+        }
         return {};
       }
       case EventKind::kEnter:

@@ -121,6 +121,15 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
       return {};
     case EventKind::kIo:
       return append_blocked(rank, event.process_s, event.call_s);
+    case EventKind::kPreempted:
+      start_line(rank, "preempted", event.process_s);
+      line_ += " off=";
+      append_seconds(line_, event.off_s);
+      if (delayed_end_ns(event) > 0) {
+        line_ += " delay=";
+        append_seconds(line_, seconds_from_ns(delayed_end_ns(event)));
+      }
+      return {};
     case EventKind::kOneSided:
     case EventKind::kOneSidedSync:
       return append_one_sided(rank, event);

@@ -267,7 +267,7 @@ struct BatchEncoder::State {
         section.last_completed = use == RequestUse::kSeveral ? event.values.back() : first;
       }
     }
-    if (event.kind == EventKind::kBlocked) append_varint(section.data, wire_ns(event.off_s));
+    if (has_off_time(event.kind)) append_varint(section.data, wire_ns(event.off_s));
     section.control += static_cast<char>(control);
     section.previous_shape = index;
     open_bytes += 1 + section.data.size() - data_before;

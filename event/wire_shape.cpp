@@ -82,7 +82,7 @@ std::uint8_t extra_of(const Shape& read) {
     if (read.use != RequestUse::kNone) extra |= kSetRequest;
     if (read.values_count > 0) extra |= kHasValueList;
   }
-  if (read.kind == EventKind::kBlocked) extra |= kReadOff;
+  if (has_off_time(read.kind)) extra |= kReadOff;
   if (read.kind == EventKind::kGap) extra |= kNoteGap;
   return static_cast<std::uint8_t>(extra);
 }

@@ -49,6 +49,9 @@ void members(Fields& fields, typename Fields::template Of<StatsRecord> record) {
   fields.count("events_without_communicator", record.events_without_communicator);
   fields.seconds("unread_gap_s", record.unread_gap_s);
   fields.seconds("capture_s", record.capture_s);
+  fields.seconds_unless_zero("delayed_s", record.delayed_s);
+  fields.seconds_unless_zero("others_s", record.others_s);
+  fields.seconds_unless_zero("limited_s", record.limited_s);
 }
 
 template <typename Fields>
@@ -191,6 +194,17 @@ void members(Fields& fields, typename Fields::template Of<RelayRecord> record) {
 }
 
 template <typename Fields>
+void members(Fields& fields, typename Fields::template Of<ProcessorsRecord> record) {
+  fields.whole("node_index", record.node_index);
+  fields.whole("processors", record.processors);
+  fields.seconds("passed_s", record.passed_s);
+  fields.seconds("others_s", record.others_s);
+  fields.seconds("stolen_s", record.stolen_s);
+  fields.seconds("softirq_s", record.softirq_s);
+  fields.seconds("throttled_s", record.throttled_s);
+}
+
+template <typename Fields>
 void members(Fields& fields, typename Fields::template Of<UnknownRecord> record) {
   fields.integer("rank", record.rank);
 }
@@ -224,6 +238,8 @@ template <>
 inline constexpr const char* kType<CostRecord> = "cost";
 template <>
 inline constexpr const char* kType<RelayRecord> = "relay";
+template <>
+inline constexpr const char* kType<ProcessorsRecord> = "processors";
 
 template <typename Record>
 std::string encoded(const Record& record) {
@@ -289,6 +305,9 @@ std::string encode(const CostRecord& record) {
   return encoded(record);
 }
 std::string encode(const RelayRecord& record) {
+  return encoded(record);
+}
+std::string encode(const ProcessorsRecord& record) {
   return encoded(record);
 }
 

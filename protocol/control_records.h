@@ -67,6 +67,11 @@ struct StatsRecord {
   std::uint64_t events_without_communicator = 0;
   Seconds unread_gap_s = 0;
   Seconds capture_s = 0;
+  // In which its first thread was ready to run and had no processor, so far; what others than the job took of it; what
+  // its cgroup's CPU limit took. The rest the job's own ranks took from each other.
+  Seconds delayed_s = 0;
+  Seconds others_s = 0;
+  Seconds limited_s = 0;
 };
 
 struct ProcessEndRecord {
@@ -182,6 +187,17 @@ struct CostRecord {
   std::optional<std::vector<RankCost>> ranks;
 };
 
+// What the processors of a node did on which its ranks may run, before the end of its stream.
+struct ProcessorsRecord {
+  std::uint64_t node_index = 0;
+  std::uint64_t processors = 0;
+  Seconds passed_s = 0;  // of all of them together, as the following
+  Seconds others_s = 0;  // other programs ran
+  Seconds stolen_s = 0;  // the host had them (steal)
+  Seconds softirq_s = 0;
+  Seconds throttled_s = 0;  // the ranks' cgroup had used up its CPU limit
+};
+
 // The relay's own totals, before the end of its stream.
 struct RelayRecord {
   std::uint64_t node_index = 0;
@@ -202,9 +218,10 @@ struct UnknownRecord {
   std::int64_t rank = kNoRank;
 };
 
-using ControlRecord = std::variant<UnknownRecord, ProcessRecord, StatsRecord, ProcessEndRecord, TaskExitRecord,
-                                   StepKilledRecord, ProcedureRecord, ProcedureCandidateRecord, ProcedureListRecord,
-                                   ProcedureSamplesRecord, ProcedureRemarkRecord, NoteRecord, CostRecord, RelayRecord>;
+using ControlRecord =
+    std::variant<UnknownRecord, ProcessRecord, StatsRecord, ProcessEndRecord, TaskExitRecord, StepKilledRecord,
+                 ProcedureRecord, ProcedureCandidateRecord, ProcedureListRecord, ProcedureSamplesRecord,
+                 ProcedureRemarkRecord, NoteRecord, CostRecord, RelayRecord, ProcessorsRecord>;
 
 // One JSON object. Bytes that are no UTF-8 become U+FFFD. Not for UnknownRecord.
 std::string encode(const ProcessRecord& record);
@@ -220,6 +237,7 @@ std::string encode(const ProcedureRemarkRecord& record);
 std::string encode(const NoteRecord& record);
 std::string encode(const CostRecord& record);
 std::string encode(const RelayRecord& record);
+std::string encode(const ProcessorsRecord& record);
 
 // Times are not negative. Calls and ranks that break their form are left out. Errors (kInvalidInput): TEXT is no JSON
 // object with a string `type`.

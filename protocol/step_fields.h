@@ -49,6 +49,13 @@ struct CommandView {
   const std::optional<std::vector<std::string>>& words;
 };
 
+// LOST_S of a run of MEASURED_S that others than the job took: others_s and limited_s. 0: so little that it does not
+// show.
+constexpr Seconds noticeable_loss_s(Seconds lost_s, Seconds measured_s) {
+  constexpr double kLeastShare = 0.02;
+  return lost_s > kLeastShare * measured_s ? lost_s : 0;
+}
+
 template <Side kSide>
 struct StepFields {
   std::string cluster;
@@ -91,6 +98,14 @@ struct StepFields {
   Known<kSide, Seconds> relay_cpu_s{};
   Known<kSide, Seconds> lbfd_cpu_s{};  // processor time of its replays
   Known<kSide, std::uint64_t> lost_events{};
+  // Of the rank that lost most to others than the job: ready to run without a processor; of it, what other programs ran
+  // meanwhile, and what its cgroup's CPU limit took.
+  Known<kSide, Seconds> delayed_s{};
+  Known<kSide, Seconds> others_s{};
+  Known<kSide, Seconds> limited_s{};
+  // Of the processors of the node where it is most.
+  Known<kSide, double> stolen_percent{};
+  Known<kSide, double> softirq_percent{};
   std::vector<std::uint32_t> node_of_rank;
   std::vector<CallTotal> unmodelled_calls;
   std::vector<std::string> notes;
@@ -159,6 +174,11 @@ inline constexpr auto kStepTable = [] {
       Field{&S::relay_cpu_s, "relay_cpu_s", "relay_cpu_s", Unit::kSeconds, {"RelayCPU", 10}, "sum over the nodes' relays"},
       Field{&S::lbfd_cpu_s, "lbfd_cpu_s", computed("r.lbfd_cpu_s"), Unit::kSeconds, {"LbfdCPU", 10}, "processor time of the step's replays"},
       Field{&S::lost_events, "lost_events", "lost_events", Unit::kCount, {"LostEvents", 10}, "not replayed"},
+      Field{&S::delayed_s, "delayed_s", "delayed_s", Unit::kSeconds, {"Delayed", 10}, "ready to run without a processor, of the rank whose `others_s` and `limited_s` are most"},
+      Field{&S::others_s, "others_s", "others_s", Unit::kSeconds, {"Others", 10}, "of `delayed_s`, other programs ran"},
+      Field{&S::limited_s, "limited_s", "limited_s", Unit::kSeconds, {"Limited", 10}, "of `delayed_s`, the CPU limit of the job's cgroup was used up"},
+      Field{&S::stolen_percent, "stolen_percent", "stolen_percent", Unit::kPercent, {"Stolen", 7}, "of the processors' time the host took (steal), on the worst node"},
+      Field{&S::softirq_percent, "softirq_percent", "softirq_percent", Unit::kPercent, {"SoftIRQ", 7}, "of the processors' time softirqs took, which counts as the ranks' work, on the worst node"},
       Field{&S::node_of_rank, "node_of_rank", "node_of_rank_json", Unit::kNone, kNoColumn, "index in `nodes`; not with `summary=1`", In::kBrief | In::kList | In::kFull},
       Field{&S::unmodelled_calls, "unmodelled_calls", kNotStored, Unit::kNone, kNoColumn, "function, calls and seconds of all ranks, longest first; not with `summary=1`", In::kBrief | In::kList | In::kFull},
       Field{&S::notes, "notes", "notes_json", Unit::kNone, {"Notes", 40, Align::kLeft}, "not with `summary=1`", In::kBrief | In::kList | In::kFull | In::kRows},

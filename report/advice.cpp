@@ -10,6 +10,7 @@
 
 #include "base/number.h"
 #include "base/times.h"
+#include "report/other_programs.h"
 #include "report/text.h"
 
 namespace lbf::report {
@@ -227,12 +228,22 @@ std::optional<double> half_width_percent(const Step& step, const TargetPredictio
   return trust_of(step).half_width_percent(*target.predicted_s / *self->predicted_s);
 }
 
+// Of a rank: as many as its largest team of threads had.
+static std::uint64_t threads_of(const Step& step) {
+  return std::max<std::uint64_t>(step.threads.value_or(0), 1);
+}
+
+bool is_oversubscribed(const Step& step, const TargetPrediction& target) {
+  if (!target.nodes || !step.ranks || !target.cores_per_node) return false;
+  const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
+  return fullest && *fullest * threads_of(step) > *target.cores_per_node;
+}
+
 std::string srun_flags(const Step& step, const TargetPrediction& target) {
   if (!target.nodes || *target.nodes == 0 || !step.ranks) return {};
   std::string flags = fmt::format("-N{} -n{}", *target.nodes, *step.ranks);
   const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
-  const std::uint64_t threads = std::max<std::uint64_t>(step.threads.value_or(0), 1);
-  const bool shares = target.cores_per_node && fullest && *fullest * threads > *target.cores_per_node;
+  const bool shares = is_oversubscribed(step, target);
   if (*target.nodes > 1) {
     if (target.placement.starts_with(kMap)) {
       flags += " --distribution=arbitrary";
@@ -247,8 +258,8 @@ std::string srun_flags(const Step& step, const TargetPrediction& target) {
     flags += " --overcommit";
     // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
     if (*target.cores_per_node > 1) flags += fmt::format(" --cpus-per-task={}", *target.cores_per_node);
-  } else if (threads > 1) {
-    flags += fmt::format(" --cpus-per-task={}", threads);
+  } else if (threads_of(step) > 1) {
+    flags += fmt::format(" --cpus-per-task={}", threads_of(step));
   }
   return flags;
 }
@@ -334,9 +345,12 @@ std::string closing_note(const Step& step, std::size_t width) {
 
 std::string brief_line(const Step& step) {
   const std::string tail = fmt::format(": lbf-report -j {}", job_id(step));
-  const std::string so_far = step.running() ? "so far, " : step.state == StepState::kPartial ? "(partial) " : "";
+  std::string so_far = step.running() ? "so far, " : step.state == StepState::kPartial ? "(partial) " : "";
   if (const protocol::SeenRun seen = step.seen(); seen.is_too_little())
     return fmt::format("lbf: no prediction: {}{}", seen.in_words(), tail);
+  if (lost_s(step) > 0)
+    so_far += fmt::format("others had the processors for {} of {}, ", format_duration(lost_s(step), 3),
+                          format_duration(step.measured_s.value_or(0), 3));
   if (step.predictions.empty() || !step.self() || !step.self()->predicted_s) {
     const std::string why = step.why_partial.empty() ? "" : ": " + printable(step.why_partial);
     return fmt::format("lbf: no prediction {}{}",

@@ -56,9 +56,12 @@ bool is_sure_gain(const Step& step, const TargetPrediction& target);
 // the prediction's interval (advisor/trust). REQUIRES: `step` outlives the advice.
 Advice advise(const Step& step);
 
-// "-N1 -n4", "-N2 -n4 --distribution=cyclic --ntasks-per-node=2", "-N1 -n4 --overcommit" (more ranks than processors on
-// a node). Empty: lbfd did not tell the nodes or the ranks.
+// "-N1 -n4", "-N2 -n4 --distribution=cyclic --ntasks-per-node=2", "-N1 -n4 --overcommit" (is_oversubscribed), "-N2
+// -n4 --cpus-per-task=2" (threads). Empty: lbfd did not tell the nodes or the ranks.
 std::string srun_flags(const Step& step, const TargetPrediction& target);
+
+// Some node of the target has more ranks, times the threads of their parallel regions, than processors.
+bool is_oversubscribed(const Step& step, const TargetPrediction& target);
 
 // "1 node", "2 nodes, cyclic", "2 nodes, cyclic, lan-fast" (`with_network`).
 std::string describe(const TargetPrediction& target, bool with_network);

@@ -12,6 +12,7 @@
 #include "report/advice.h"
 #include "report/answer_json.h"
 #include "report/html_parts.h"
+#include "report/other_programs.h"
 #include "report/text.h"
 
 namespace lbf::report {
@@ -117,6 +118,7 @@ std::string facts_body(const Step& step) {
   out += fact("Nodes", step.nodes.empty() ? "" : std::to_string(step.nodes.size()));
   out += fact("Network that ran", step.network);
   out += fact("Self-prediction error", percent(step.self_error_percent(), "{:+.1f} %"));
+  out += fact("Processors lost to others", lost_s(step) > 0 ? format_duration(lost_s(step)) : "");
   out += fact("Time in MPI", percent(step.mpi_percent(), "{:.1f} %"));
   out += fact("Of it unmodelled", percent(step.unmodelled_percent(), "{:.1f} %"));
   out += fact("Messages", step.messages ? std::to_string(*step.messages) : "");

@@ -15,6 +15,7 @@
 #include "report/answer.h"
 #include "report/answer_json.h"
 #include "report/fields.h"
+#include "report/other_programs.h"
 #include "report/terminal_colors.h"
 #include "report/text.h"
 
@@ -110,6 +111,9 @@ std::string target_table(const Step& step, const PageStyle& style) {
   const bool speed = varies(&TargetPrediction::speed);
   const bool interval =
       std::any_of(targets.begin(), targets.end(), [](const TargetPrediction* t) { return t->seen_in_part(); });
+  const bool any_oversubscribed = std::any_of(targets.begin(), targets.end(),
+                                              [&](const TargetPrediction* t) { return is_oversubscribed(step, *t); });
+  if (any_oversubscribed) rest -= std::min<std::size_t>(rest, 2);  // the mark
   if (cores) rest -= std::min<std::size_t>(rest, 6);
   if (speed) rest -= std::min<std::size_t>(rest, 6);
   // The interval in place of the self-prediction error, which stands below the table, too.
@@ -135,12 +139,13 @@ std::string target_table(const Step& step, const PageStyle& style) {
 
   const Advice advice = advise(step);
   std::string out;
-  const auto line = [&](const auto& cell_of, std::string_view color) {
+  const auto line = [&](const auto& cell_of, std::string_view color, std::string_view mark = {}) {
     std::string text = "  ";
     for (const Column& column : columns) {
       if (text.size() > 2) text += ' ';
       text += fit(cell_of(column), column.width, column.left);
     }
+    text += mark;
     text.erase(text.find_last_not_of(' ') + 1);
     out += (color.empty() ? text : colored(text, color, style)) + '\n';
   };
@@ -154,8 +159,12 @@ std::string target_table(const Step& step, const PageStyle& style) {
           std::string cell = c.field->value(step, target);
           return cell.empty() ? std::string("-") : cell;
         },
-        target == advice.here || target == advice.elsewhere ? kGreen : std::string_view());
+        target == advice.here || target == advice.elsewhere ? kGreen : std::string_view(),
+        is_oversubscribed(step, *target) ? " *" : "");
   }
+  if (any_oversubscribed)
+    out += wrap("* more ranks or threads than processors on a node: such predictions are the least exact ones.",
+                style.width, 2);
   return out;
 }
 
@@ -242,6 +251,7 @@ std::string facts(const Step& step, const PageStyle& style) {
 
 std::string render_step(const Step& step, const PageStyle& style) {
   std::string out = head(step, style);
+  for (const std::string& line : disturbances(step)) out += wrap(line, style.width, 2);
   out += partial_line(step, style);
   if (!step.predictions.empty()) out += '\n' + target_table(step, style);
   const std::string known = facts(step, style);

@@ -249,6 +249,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
     case EventKind::kLeave:
     case EventKind::kProcedure:
     case EventKind::kRegions:
+    case EventKind::kPreempted:
       return {};
     case EventKind::kBlocked:
       state.idle_s += event.off_s;

@@ -16,7 +16,7 @@ import client
 import service
 
 MEMORY_LIMIT_MIB = 3072
-# spank_plugin/capture/ring.h, version 7.
+# spank_plugin/capture/ring.h, version 8.
 RING_VERSION, HEADER_BYTES, RING_HEAD, RING_TAIL = 8, 16384, 640, 704
 RECORD_BYTES = 48
 PAD, COLLECTIVE, PHASE = 255, 8, 19

@@ -31,6 +31,9 @@ struct Bounds {
   std::size_t step_command_bytes = std::size_t{512} << 10;
   Seconds user_write_s = 0.1;  // running steps of a user are written to the database so long in a second
 
+  // --- outcomes
+  double outcome_others_percent = 5;  // of a run's time: where others had its processors for longer, it is none
+
   // --- starts of lbfd
   // lbfd ended so often while it replayed the step: it is set aside.
   std::uint32_t deaths_in_a_row = 2;   // at the same batch

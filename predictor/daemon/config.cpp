@@ -193,6 +193,13 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
       {"step_trace_limit_mb", to_whole_number(config.step_trace_limit_mb, 0,
                                               static_cast<std::int64_t>(cost::rule_of(cost::Limit::kStepTrace).most))},
       {"replay_memory_mb", to_whole_number(config.replay_memory_mb, 0, 1 << 30)},
+      {"outcome_others_percent",
+       [&](const toml::node& node) -> Result<void> {
+         const auto value = number(node, 0, 100);
+         if (!value) return value.error();
+         config.bounds.outcome_others_percent = *value;
+         return {};
+       }},
       {"step_memory_mb", to_bytes(config.bounds.step_memory_bytes, 1 << 30)},
       {"user_memory_mb", to_bytes(config.bounds.user_memory_bytes, 1 << 30)},
       {"memory_mb", to_bytes(config.bounds.all_memory_bytes, 1 << 30)},

@@ -96,6 +96,7 @@ ProcessClock::RunDelay ProcessClock::read_run_delay() const noexcept {
       const char* p = text;
       parse_number(&p, text + length);  // field 1: CPU time, stale by up to a tick: not used
       delay.delay_ns = parse_number(&p, text + length);
+      delay.involuntary = parse_number(&p, text + length);
       return delay;
     }
   }
@@ -144,14 +145,21 @@ GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter, st
   return split;
 }
 
-void ProcessClock::renew_after_call(std::uint64_t enter, std::uint64_t now) noexcept {
+std::uint64_t ProcessClock::renew_after_call(std::uint64_t enter, std::uint64_t now) noexcept {
   const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::uint64_t wall = now - reference_ticks_;
   const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_);
-  if (wall > cpu + tick_clock.off_cpu_tolerance) reference_delay_ = read_run_delay();
+  std::uint64_t end_delay = 0;
+  if (wall > cpu + tick_clock.off_cpu_tolerance) {
+    const RunDelay delay = read_run_delay();
+    end_delay =
+        delay_of_end(wall, cpu, delay_ticks_since(delay, wall - cpu), delay.involuntary - reference_delay_.involuntary);
+    reference_delay_ = delay;
+  }
   reference_cpu_ns_ = cpu_ns;
   reference_ticks_ = ticks_now();
   if (now - enter < tick_clock.cpu_threshold && renew_after_ < 16 * tick_clock.cpu_threshold) renew_after_ *= 2;
+  return end_delay > tick_clock.off_cpu_tolerance ? end_delay : 0;
 }
 
 }  // namespace lbf::capture

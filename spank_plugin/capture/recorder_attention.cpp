@@ -173,7 +173,8 @@ void Call::judge_long_gap() noexcept {
 }
 
 std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
-  thread_->clock.renew_after_call(enter_, now);
+  const std::uint64_t delay = thread_->clock.renew_after_call(enter_, now);
+  if (delay > 0 && thread_->ring.recorded()) thread_->ring.delay_end(delay);
   thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
   return ticks_now();
 }

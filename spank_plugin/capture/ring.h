@@ -275,8 +275,12 @@ struct Adjustment {
   // with a period, if the record is of a call that looks, too.
   std::uint64_t look_sleep = 0;
   std::uint32_t look_sleeps = 0;
+  // Run delay in the calls before, as far as it delayed their ends (lbf::delayed_end_ns): not of the gap. Its last bits
+  // are lost.
+  std::uint64_t delayed_end = 0;
+  static constexpr unsigned kLostBits = 10;
 
-  bool any() const noexcept { return (preempted | blocked | waiting) != 0; }
+  bool any() const noexcept { return (preempted | blocked | waiting | delayed_end >> kLostBits) != 0; }
 };
 inline Record record_of(const Adjustment& adjustment) noexcept {
   Record record{};
@@ -288,13 +292,16 @@ inline Record record_of(const Adjustment& adjustment) noexcept {
   record.tag = static_cast<std::int32_t>(adjustment.look_sleep);
   record.peer = static_cast<std::int32_t>(adjustment.look_sleep >> 32);
   record.request = adjustment.look_sleeps;
+  const std::uint64_t delayed = adjustment.delayed_end >> Adjustment::kLostBits;
+  record.comm = delayed < ~std::uint32_t{0} ? static_cast<std::uint32_t>(delayed) : ~std::uint32_t{0};
   return record;
 }
 inline Adjustment adjustment_of(const Record& record) noexcept {
   assert(record.kind == kRecordAdjust);
   const std::uint64_t look_sleep =
       std::uint64_t{static_cast<std::uint32_t>(record.peer)} << 32 | static_cast<std::uint32_t>(record.tag);
-  return {record.enter, record.leave, record.bytes, look_sleep, record.request};
+  return {record.enter, record.leave,   record.bytes,
+          look_sleep,   record.request, std::uint64_t{record.comm} << Adjustment::kLostBits};
 }
 
 // kRegions: parallel regions of the gap that the next call's record ends (docs/adr/0012-threads.md). The values, in

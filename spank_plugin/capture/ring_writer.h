@@ -118,6 +118,12 @@ class RingWriter {
     set_plain(false);
   }
 
+  // The end of the call under way came so much later for want of a processor. In ticks.
+  void delay_end(std::uint64_t delay) noexcept {
+    adjust_.delayed_end += delay;
+    set_plain(false);
+  }
+
   // BLOCKED ticks that adjust() was told of are sleep after a call that looked and found nothing.
   void note_look_sleep(std::uint64_t blocked) noexcept {
     adjust_.look_sleep += blocked;

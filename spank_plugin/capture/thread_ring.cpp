@@ -275,7 +275,7 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failur
   }
   thread->last_leave = ticks_now();
   // Some milliseconds: more than all that a storm of calls records under a low limit.
-  if (in_run && !thread->mode.counting) thread->ring.adjust(thread->last_leave - begin_ticks, 0, 0);
+  if (in_run && !thread->mode.counting) thread->ring.adjust(0, 0, thread->last_leave - begin_ticks);
   return thread;
 }
 

@@ -166,6 +166,14 @@ void CapturedProcess::observe_cost(const PrimitiveCosts& primitives, const Pass&
   meter_.observe(pid_, rings_, given_back_, watched_s(pass), primitives, pass, cost);
 }
 
+void CapturedProcess::observe_delay(const DelayShares& shares, const RankCost& cost) {
+  const Seconds since_s = std::max(cost.delayed_s - delay_.all_s, 0.0);
+  delay_.all_s += since_s;
+  delay_.others_s += shares.others * since_s;
+  delay_.limited_s += shares.limited * since_s;
+  converter_.set_others_share(shares.not_the_jobs());
+}
+
 void CapturedProcess::write_procedure_list(const protocol::ProcedureList& list, Pass& pass) {
   for (CapturedRing& ring : rings_) {
     if (ring.broken) continue;
@@ -320,6 +328,9 @@ void CapturedProcess::write_stats(Pass& pass) {
   record.events_without_communicator = converter_.events_without_communicator();
   record.unread_gap_s = totals.unread_gap_s;
   record.capture_s = totals.capture_s;
+  record.delayed_s = delay_.all_s;
+  record.others_s = delay_.others_s;
+  record.limited_s = delay_.limited_s;
   pass.add_control(record);
 }
 

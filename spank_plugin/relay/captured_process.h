@@ -18,6 +18,7 @@
 #include "spank_plugin/relay/pass.h"
 #include "spank_plugin/relay/procedure_words.h"
 #include "spank_plugin/relay/process_meter.h"
+#include "spank_plugin/relay/processor_watch.h"
 #include "spank_plugin/relay/record_converter.h"
 #include "spank_plugin/relay/suspension.h"
 
@@ -44,6 +45,8 @@ class CapturedProcess {
   // It is one of the stream's ranks: writes its `process` record. REQUIRES: find_first_ring().
   void take(std::int32_t node_index, Pass& pass);
   void observe_cost(const PrimitiveCosts& primitives, const Pass& pass, RankCost& cost);
+  // SHARES of what it waited for processors since the last call. REQUIRES: observe_cost() into COST before.
+  void observe_delay(const DelayShares& shares, const RankCost& cost);
   void write_procedure_list(const protocol::ProcedureList& list, Pass& pass);
   // Takes the records, and writes what is due: statistics, keep-alives, the end. Rings of threads that have
   // ended are given back, and removed from FILES.
@@ -119,6 +122,11 @@ class CapturedProcess {
   bool stats_due_ = false;
   Progress progress_;
   Suspension suspension_;
+  struct Delay {
+    Seconds all_s = 0;
+    Seconds others_s = 0;
+    Seconds limited_s = 0;
+  } delay_;  // ready to run without a processor
   ProcessMeter meter_;
   ProcedureWords procedures_;
   std::uint64_t procedure_call_ticks_256_ = 0;  // of a measured procedure, as the rings say

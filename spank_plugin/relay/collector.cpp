@@ -117,10 +117,20 @@ void Collector::look_at(CapturedProcess& process, StepState step, Pass& pass) {
     process.leave_out();
     return;
   }
-  process.observe_cost(options_.primitives, pass, costs_[process.rank()]);
+  RankCost& cost = costs_[process.rank()];
+  process.observe_cost(options_.primitives, pass, cost);
+  process.observe_delay(processors_.shares(), cost);
   if (list_) write_procedure_list(process, pass);
   process.drain_rings(step, known_rings_, pass);
   if (process.ended() && process.was_killed()) unfinished_.emplace_back(process.pid(), process.rank());
+}
+
+void Collector::watch_processors(const Pass& pass) {
+  std::vector<std::int32_t> pids;
+  for (const auto& [pid, process] : processes_) {
+    if (process.taken() && process.alive()) pids.push_back(pid);
+  }
+  processors_.look(pass.now_ns(), pids, costs_);
 }
 
 PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder& out, PassRoom room) {
@@ -142,6 +152,7 @@ PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder&
       ++it;
     }
   }
+  watch_processors(pass);
   // Not for a program without MPI, of which nothing will come.
   if (!ranks_taken_.empty() || !processes_.empty()) out.keep_alive(now.monotonic_ns);
   out.flush_if_old(now.monotonic_ns);
@@ -159,6 +170,8 @@ void Collector::finish(ClockReading now, const TickRate& rate, BatchBuilder& out
   processes_.clear();
   if (ranks_taken_.empty() && !never_begun_.empty())
     pass.note(never_begun_ + " never came out of MPI_Init: is it srun --mpi=pmix that is missing?");
+  if (const auto record = processors_.record(static_cast<std::uint64_t>(options_.node_index)))
+    pass.add_control(*record);
   if (left_out_ > 1) {
     pass.note(std::to_string(left_out_) + " processes on this node were left out (not of the step's MPI_COMM_WORLD)");
   }

@@ -90,6 +90,7 @@ class Collector {
   void leave_out(std::int32_t pid, const std::string& what, const std::string& why, Pass& pass);
   void write_procedure_list(CapturedProcess& process, Pass& pass);
   void remove_files(const CapturedProcess& process);
+  void watch_processors(const Pass& pass);
   template <typename Use>
   void for_each_sound_ring(const Use& use);
 
@@ -106,6 +107,7 @@ class Collector {
   bool small_ring_noted_ = false;
   std::string never_begun_;  // the first process that ended before it came out of MPI_Init
   std::map<Rank, RankCost> costs_;
+  ProcessorWatch processors_;
   std::vector<std::pair<std::int32_t, Rank>> unfinished_;
 
   std::shared_ptr<const protocol::ProcedureList> list_;

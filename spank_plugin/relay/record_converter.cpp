@@ -58,6 +58,13 @@ Nanoseconds rounded_period(Nanoseconds period_ns) {
   return (period_ns + half) >> low << low;
 }
 
+// SHARE of TICKS; 0: so little that it is noise, as in the capture (docs/capture.md, "Process time").
+std::uint64_t worth_an_event(std::uint64_t ticks, double share, Seconds seconds_per_tick) {
+  constexpr Seconds kLeastS = 20e-6;
+  const double part = static_cast<double>(ticks) * share;
+  return part * seconds_per_tick < kLeastS ? 0 : std::min(ticks, static_cast<std::uint64_t>(part));
+}
+
 Error bad_record(const ring::Record& record, const std::string& what) {
   return invalid_input("a record of kind " + std::to_string(record.kind) + " with " + what);
 }
@@ -78,7 +85,9 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
                                       Seconds seconds_per_tick, const RelayEventSink& sink) {
   if (record.kind == ring::kRecordAdjust) {
     const ring::Adjustment adjustment = ring::adjustment_of(record);
-    dropped_ticks_ = add_saturating(dropped_ticks_, add_saturating(adjustment.preempted, adjustment.waiting));
+    preempted_ticks_ = add_saturating(preempted_ticks_, adjustment.preempted);
+    waiting_ticks_ = add_saturating(waiting_ticks_, adjustment.waiting);
+    delayed_end_ticks_ = add_saturating(delayed_end_ticks_, adjustment.delayed_end);
     blocked_ticks_ = add_saturating(blocked_ticks_, adjustment.blocked);
     look_sleep_ticks_ = add_saturating(look_sleep_ticks_, adjustment.look_sleep);
     look_sleeps_ += adjustment.look_sleeps;
@@ -130,8 +139,9 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t leave = std::max(record.leave, record.enter);
   const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
-  const std::uint64_t dropped = std::min(dropped_ticks_, gap - blocked);
-  std::uint64_t process = gap - blocked - dropped;
+  const std::uint64_t preempted = std::min(std::exchange(preempted_ticks_, 0), gap - blocked);
+  const std::uint64_t waiting = std::min(std::exchange(waiting_ticks_, 0), gap - blocked - preempted);
+  std::uint64_t process = gap - blocked - preempted - waiting;
   std::uint64_t rest = 0;  // of the gap, for the next record
   if (event.kind == EventKind::kRegions) {
     const Result<std::uint64_t> in_regions = take_regions(record, values, process);
@@ -139,10 +149,12 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     rest = process - *in_regions;
     process = *in_regions;
   }
-  unrecorded_ticks_ += dropped;
+  const std::uint64_t by_others = closed_ ? 0 : worth_an_event(preempted, others_share_, seconds_per_tick);
+  const std::uint64_t delayed_end = closed_ ? 0 : worth_an_event(delayed_end_ticks_, others_share_, seconds_per_tick);
+  delayed_end_ticks_ = 0;
+  unrecorded_ticks_ += preempted - by_others + waiting;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
-  dropped_ticks_ = 0;
   blocked_ticks_ = 0;
   last_leave_ticks_ = std::max(last_leave_ticks_, leave) - rest;
 
@@ -157,6 +169,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
     call = add_saturating(call, std::exchange(unrecorded_ticks_, 0));
   event.call_s = call_rounding_.take(call, seconds_per_tick);
+  if ((by_others | delayed_end) != 0) add_preempted(by_others, delayed_end, seconds_per_tick, sink);
   if (blocked > 0) add_blocked(blocked, event, seconds_per_tick, sink);
   look_sleep_ticks_ = look_sleeps_ = 0;
   exited_ = event.kind == EventKind::kExit;
@@ -169,6 +182,14 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   }
   sink(event);
   return {};
+}
+
+void RecordConverter::add_preempted(std::uint64_t gap, std::uint64_t delayed_end, Seconds seconds_per_tick,
+                                    const RelayEventSink& sink) {
+  Event event = event_of_kind(EventKind::kPreempted);
+  event.off_s = preempted_rounding_.take(gap, seconds_per_tick);
+  set_delayed_end(event, rounded_period(delayed_rounding_.take(delayed_end, seconds_per_tick).ns()));
+  sink(event);
 }
 
 void RecordConverter::add_blocked(std::uint64_t blocked, const Event& event, Seconds seconds_per_tick,

@@ -3,7 +3,8 @@
 // Place in the event's way: ring -> RingReader -> *RecordConverter* -> batches. Implements the rules of
 // spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) -
 // what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it, sleep between
-// two looks for a message one of its own (docs/adr/0002-process-time-by-tsc.md); preempted and waiting time is dropped.
+// two looks for a message one of its own (docs/adr/0002-process-time-by-tsc.md); of preempted time what other programs
+// took becomes a kPreempted event before it; the rest, and waiting time, is dropped.
 // Sums are exact: what keep-alive events gave the process in advance is taken from the gaps that follow. Of calls that
 // threads make side by side each has the time that passed since the one before it in the sequence ended.
 //
@@ -47,6 +48,10 @@ class RecordConverter {
   // come before it. Does nothing where the communicator is defined, or RECORD is no sound definition.
   void define_ahead(const ring::Record& record, std::span<const std::uint64_t> values, const RelayEventSink& sink);
 
+  // From the next record on, of the time in which a thread was ready to run and did not run: the share that others than
+  // the job took. 0 until the first call.
+  void set_others_share(double share) { others_share_ = share; }
+
   // The process's procedure ID has a name in the stream: its kProcedure records become events. Others become process
   // time like any other.
   void name_procedure(std::uint32_t id);
@@ -86,6 +91,9 @@ class RecordConverter {
 
   // kBlocked events before EVENT, of BLOCKED ticks off the processor since the record before.
   void add_blocked(std::uint64_t blocked, const Event& event, Seconds seconds_per_tick, const RelayEventSink& sink);
+  // A kPreempted event of GAP ticks before a call, and what the call before ended later.
+  void add_preempted(std::uint64_t gap, std::uint64_t delayed_end, Seconds seconds_per_tick,
+                     const RelayEventSink& sink);
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
@@ -96,14 +104,19 @@ class RecordConverter {
   void set_region_values(const ring::Regions& regions, Event& event);
 
   std::uint64_t last_leave_ticks_ = 0;
-  std::uint64_t dropped_ticks_ = 0;     // preempted and waiting, since the last record
-  std::uint64_t unrecorded_ticks_ = 0;  // the same, since the window opened, and not told yet
+  std::uint64_t preempted_ticks_ = 0;    // since the last record
+  std::uint64_t waiting_ticks_ = 0;      // the same
+  std::uint64_t delayed_end_ticks_ = 0;  // of calls since the last record, for want of a processor
+  double others_share_ = 0;
+  std::uint64_t unrecorded_ticks_ = 0;  // preempted and waiting, in no event, since the window opened, and not told yet
   std::uint64_t blocked_ticks_ = 0;
   std::uint64_t look_sleep_ticks_ = 0;  // of the latter
   std::uint64_t look_sleeps_ = 0;
   Rounding process_rounding_;
   Rounding call_rounding_;
   Rounding off_rounding_;
+  Rounding preempted_rounding_;
+  Rounding delayed_rounding_;
   Duration credit_;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;
   bool exited_ = false;

@@ -11,10 +11,10 @@ namespace lbf::tools {
 namespace {
 
 constexpr std::array<std::string_view, kEventKindCount> kKinds{
-    "compute",  "send",       "isend",       "startRecv",  "endRecv",   "recv",   "wait",     "probe",
-    "coll",     "icoll",      "blocked",     "unmodelled", "enter",     "leave",  "alive",    "commCreate",
-    "commFree", "cancel",     "requestFree", "phase",      "gap",       "exit",   "oneSided", "oneSidedSync",
-    "io",       "windowOpen", "windowClose", "skipped",    "procedure", "regions"};
+    "compute",  "send",       "isend",       "startRecv",  "endRecv",   "recv",    "wait",     "probe",
+    "coll",     "icoll",      "blocked",     "unmodelled", "enter",     "leave",   "alive",    "commCreate",
+    "commFree", "cancel",     "requestFree", "phase",      "gap",       "exit",    "oneSided", "oneSidedSync",
+    "io",       "windowOpen", "windowClose", "skipped",    "procedure", "regions", "preempted"};
 constexpr std::array<std::string_view, kOneSidedOpCount> kOneSidedOps{
     "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "lock"};
 void append(std::string& line, std::string_view key, std::int64_t value) {
@@ -107,6 +107,14 @@ std::string event_line(Rank rank, const Event& event) {
       if (look_period_ns(event) > 0) {
         line += " every=";
         append_seconds(line, seconds_from_ns(look_period_ns(event)));
+      }
+      break;
+    case EventKind::kPreempted:
+      line += " off=";
+      append_seconds(line, event.off_s);
+      if (delayed_end_ns(event) > 0) {
+        line += " delay=";
+        append_seconds(line, seconds_from_ns(delayed_end_ns(event)));
       }
       break;
     case EventKind::kPhase:

@@ -26,6 +26,7 @@ bool is_call(const Event& event) {
   switch (event.kind) {
     case EventKind::kCompute:
     case EventKind::kBlocked:
+    case EventKind::kPreempted:
     case EventKind::kEnter:
     case EventKind::kLeave:
     case EventKind::kProcedure:

@@ -76,6 +76,7 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["contention"] = contention_name(target.network->contention());
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
     entry["waiting"] = engine::waiting_name(target.waiting);
+    entry["oversubscribed"] = engine::is_oversubscribed(target);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     const std::string why = why_unknown(result, prediction);
     const bool is_known = why.empty() && !is_stuck(result, prediction);
@@ -188,15 +189,20 @@ std::string whatif_table(const WhatIfResult& result) {
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
   }
-  for (const auto& row : rows) {
+  bool any_oversubscribed = false;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const std::vector<std::string>& row = rows[r];
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string pad(width[i] - row[i].size(), ' ');
       const bool left = i >= 2 && i <= 4;  // words
       line += (i > 0 ? "  " : "") + (left ? row[i] + pad : pad + row[i]);
     }
-    text += line + "\n";
+    const bool marked = r > 0 && engine::is_oversubscribed(result.targets[r - 1]);
+    any_oversubscribed |= marked;
+    text += line + (marked ? " *\n" : "\n");
   }
+  if (any_oversubscribed) text += "  * more ranks or threads than processors on a node: the least exact predictions\n";
   if (result.procedures) text += procedure_table(*result.procedures, result.targets, result.predictions);
   return text;
 }

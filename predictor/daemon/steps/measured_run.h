@@ -10,6 +10,7 @@ struct MeasuredRun {
   bool is_partial = false;     // something of it is missing, or contradicts itself
   Seconds measured_s = 0;      // 0: not known
   Seconds longest_stop_s = 0;  // of a rank, in a suspended job
+  Seconds lost_s = 0;          // of a rank, to others than the job, where that shows
 
   bool is_whole() const { return is_finished && !is_partial; }
 };

@@ -123,8 +123,8 @@ void RunPicture::on_op(const engine::TimelineOp& op) {
   BinnedTimeline& timeline = timelines_[kPredicted];
   const std::uint32_t row = row_of(op.rank);
   timeline.add(row, BinnedTimeline::kComputing, op.begin_s, op.acted_s);
-  timeline.add(row, op.kind == engine::OpKind::kBlocked ? BinnedTimeline::kBlocked : BinnedTimeline::kMpi, op.acted_s,
-               op.waited_s);
+  const bool is_off = op.kind == engine::OpKind::kBlocked || op.kind == engine::OpKind::kPreempted;
+  timeline.add(row, is_off ? BinnedTimeline::kBlocked : BinnedTimeline::kMpi, op.acted_s, op.waited_s);
   timeline.add(row, BinnedTimeline::kMpi, op.waited_s, op.end_s);
 }
 

@@ -22,11 +22,12 @@ Seconds largest(const std::vector<Seconds>& values) {
 }
 
 // What a prediction is compared with: the measured run where both are whole, else the measured time of the same events;
-// without the time that a suspended job stood still. A run that was ended by force may have no message under way: then
-// only the step's reasons tell.
-Seconds measured_for(const engine::Prediction& prediction, const MeasuredRun& run) {
+// without the time that a suspended job stood still, and, where the target has no other programs, without theirs. A run
+// that was ended by force may have no message under way: then only the step's reasons tell.
+Seconds measured_for(const engine::Prediction& prediction, const engine::Target& target, const MeasuredRun& run) {
   const bool whole = run.is_whole() && prediction.complete && run.measured_s > 0;
-  return std::max(0.0, (whole ? run.measured_s : largest(prediction.rank_measured_s)) - run.longest_stop_s);
+  return std::max(0.0, (whole ? run.measured_s : largest(prediction.rank_measured_s)) - run.longest_stop_s -
+                           (target.other_programs == engine::OtherPrograms::kLeftOut ? run.lost_s : 0));
 }
 
 // The step is whole, so it ends on some target: what holds it up on this one is the target.
@@ -236,7 +237,7 @@ db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predict
                                                 const MeasuredRun& run) const {
   const engine::Target& target = targets_[index];
   const engine::Prediction& prediction = predicted.prediction;
-  const Seconds measured_s = measured_for(prediction, run);
+  const Seconds measured_s = measured_for(prediction, target, run);
   const bool stuck = is_stuck(prediction, run);
   db::PredictionRecord out;
   out.nodes = target.nodes;
@@ -276,7 +277,7 @@ std::vector<db::PredictionRecord> StepPredictions::records(const MeasuredRun& ru
   std::optional<double> self_error_percent;
   if (!all.empty()) {
     const engine::Prediction& self = all.front().prediction;
-    const Seconds measured_s = measured_for(self, run);
+    const Seconds measured_s = measured_for(self, targets_.front(), run);
     if (measured_s > 0 && !is_stuck(self, run)) self_error_percent = 100 * (self.lbf_s - measured_s) / measured_s;
   }
   for (std::size_t i = 0; i < all.size(); ++i) {

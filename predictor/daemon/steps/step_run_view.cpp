@@ -110,7 +110,9 @@ void StepRun::describe_end(db::StepRecord& record) const {
 }
 
 MeasuredRun StepRun::measured_run(const db::StepRecord& record) const {
-  return {finished_, !remarks_.reasons().empty(), record.measured_s.value_or(0), totals_.longest_stop_s()};
+  const Seconds measured_s = record.measured_s.value_or(0);
+  return {finished_, !remarks_.reasons().empty(), measured_s, totals_.longest_stop_s(),
+          protocol::noticeable_loss_s(record.others_s + record.limited_s, measured_s)};
 }
 
 void StepRun::describe_replay(StepView& view, std::vector<std::string>& notes) {
@@ -160,6 +162,8 @@ void StepRun::describe(StepView& view) {
   describe_step(record);
   describe_end(record);
   totals_.describe(*trace_, record, notes);
+  const Seconds lost_s = record.others_s + record.limited_s;
+  record.is_disturbed = lost_s > options_.bounds.outcome_others_percent / 100 * record.measured_s.value_or(0);
   describe_replay(view, notes);
   describe_cost(view, notes);
   record.notes = std::move(notes);

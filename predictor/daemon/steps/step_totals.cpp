@@ -187,6 +187,9 @@ void StepTotals::take(std::uint32_t, Rank rank, const protocol::StatsRecord& rec
   totals.events_without_communicator = record.events_without_communicator;
   totals.unread_gap_s = record.unread_gap_s;
   totals.capture_s = record.capture_s;
+  totals.delayed_s = record.delayed_s;
+  totals.others_s = record.others_s;
+  totals.limited_s = record.limited_s;
   if (!record.calls) return;
   calls_bytes_ -= totals.calls.capacity() * sizeof(protocol::FunctionTotal);
   // Of what comes twice the last one counts.
@@ -230,6 +233,13 @@ void StepTotals::take(std::uint32_t stream, Rank, const protocol::RelayRecord& r
   totals.sent_bytes = record.bytes_sent;
   totals.relay_lost_batches = record.lost_batches;
   totals.processes_left_out = record.processes_left_out;
+}
+
+void StepTotals::take(std::uint32_t, Rank, const protocol::ProcessorsRecord& record) {
+  if (!(record.passed_s > 0)) return;
+  const auto percent = [&](Seconds part_s) { return std::min(100 * part_s / record.passed_s, 100.0); };
+  stolen_percent_ = std::max(stolen_percent_, percent(record.stolen_s));
+  softirq_percent_ = std::max(softirq_percent_, percent(record.softirq_s));
 }
 
 bool StepTotals::close(Rank rank) {
@@ -380,6 +390,7 @@ void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::v
   record.regions_s = regions_.wall_s;
   record.region_work_s = regions_.work_s;
   describe_calls(record);
+  describe_other_programs(record);
   note_calls(record, notes);
 }
 
@@ -413,6 +424,17 @@ void StepTotals::describe_calls(db::StepRecord& record) const {
   const auto by_time = [](const db::CallRecord& a, const db::CallRecord& b) { return a.total_s > b.total_s; };
   std::stable_sort(record.calls.begin(), record.calls.end(), by_time);
   std::stable_sort(record.unmodelled_calls.begin(), record.unmodelled_calls.end(), by_time);
+}
+
+void StepTotals::describe_other_programs(db::StepRecord& record) const {
+  for_each_rank([&](const RankTotals& rank) {
+    if (rank.others_s + rank.limited_s <= record.others_s + record.limited_s) return;
+    record.delayed_s = rank.delayed_s;
+    record.others_s = rank.others_s;
+    record.limited_s = rank.limited_s;
+  });
+  record.stolen_percent = stolen_percent_;
+  record.softirq_percent = softirq_percent_;
 }
 
 std::string StepTotals::share_of_time(Seconds part_s, const db::StepRecord& record) const {

@@ -47,6 +47,7 @@ class StepTotals {
   void take(std::uint32_t stream, Rank, const protocol::NoteRecord& record);
   void take(std::uint32_t stream, Rank, const protocol::CostRecord& record);
   void take(std::uint32_t stream, Rank, const protocol::RelayRecord& record);
+  void take(std::uint32_t stream, Rank, const protocol::ProcessorsRecord& record);
   // True: it was open. Its events end here.
   bool close(Rank rank);
 
@@ -80,6 +81,9 @@ class StepTotals {
     Seconds init_s = 0;
     Seconds unread_gap_s = 0;
     Seconds capture_s = 0;
+    Seconds delayed_s = 0;
+    Seconds others_s = 0;
+    Seconds limited_s = 0;
     std::uint64_t lost_records = 0;
     std::uint64_t abandoned_calls = 0;
     std::uint64_t events_without_communicator = 0;
@@ -127,6 +131,7 @@ class StepTotals {
   // " (12.3 % of the ranks' time)", of what was recorded where that is not all. Empty: not known.
   std::string share_of_time(Seconds part_s, const db::StepRecord& record) const;
   void describe_calls(db::StepRecord& record) const;
+  void describe_other_programs(db::StepRecord& record) const;
   void note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const;
 
   const Rank ranks_;
@@ -146,6 +151,8 @@ class StepTotals {
   std::string killed_by_;       // of the step; empty: not said
   Seconds look_sleep_s_ = 0;    // of all ranks, between looks for messages
   Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job
+  double stolen_percent_ = 0;   // of the worst node
+  double softirq_percent_ = 0;
   ProgramProfile profile_;
 };
 

@@ -50,7 +50,7 @@ bool may_come_between_windows(EventKind kind) {
 bool keeps_sleep(EventKind kind) {
   return kind == EventKind::kStartRecv || kind == EventKind::kProcedure || kind == EventKind::kRegions ||
          kind == EventKind::kEnter || kind == EventKind::kLeave || kind == EventKind::kKeepAlive ||
-         kind == EventKind::kCommCreate;
+         kind == EventKind::kCommCreate || kind == EventKind::kPreempted;
 }
 
 bool is_end_of_wait(EventKind kind) {
@@ -452,6 +452,15 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       emit(process, Op::plain(OpKind::kBlocked, event.process_s, event.off_s, event.call_s > 0 ? 0 : kOpEndsEvent));
       if (event.call_s > 0) emit(process, Op::plain(OpKind::kCompute, 0, event.call_s, kOpEndsEvent));
       return {};
+    case EventKind::kPreempted: {
+      const Seconds in_call_s = seconds_from_ns(delayed_end_ns(event));
+      const bool is_last = in_call_s <= 0 && event.call_s <= 0;
+      emit(process,
+           Op::plain(OpKind::kPreempted, event.process_s, event.off_s + in_call_s, is_last ? kOpEndsEvent : 0));
+      // What delayed the call before was measured in that call.
+      if (!is_last) emit(process, Op::plain(OpKind::kCompute, 0, event.call_s - in_call_s, kOpEndsEvent));
+      return {};
+    }
     case EventKind::kUnmodelled:
       ++stats_.unmodelled_calls;
       stats_.unmodelled_s += event.call_s;

@@ -37,8 +37,9 @@ enum class OpKind : std::uint8_t {
   kWindowClose,  // ... and stops
   kBlockEnd,     // a block of a window ends (predictor/engine/match/blocks.h); takes no time
   // Work inside a collective: so much of it as the target's network file says for these bytes.
-  kCopy,    // the process copies them in its memory
-  kReduce,  // ... combines two operands of so many bytes each
+  kCopy,       // the process copies them in its memory
+  kReduce,     // ... combines two operands of so many bytes each
+  kPreempted,  // other programs worked for `call_s` on the processor that the process wanted
 };
 
 enum OpFlags : std::uint8_t {
@@ -80,9 +81,9 @@ struct Op {
     assert(takes_message(kind));
     return {kind, flags, message, work_s, call_s};
   }
-  // kCompute, kBlocked, kExit.
+  // kCompute, kBlocked, kPreempted, kExit.
   static constexpr Op plain(OpKind kind, Seconds work_s, Seconds call_s, std::uint8_t flags = 0) {
-    assert(kind == OpKind::kCompute || kind == OpKind::kBlocked || kind == OpKind::kExit);
+    assert(kind == OpKind::kCompute || kind == OpKind::kBlocked || kind == OpKind::kPreempted || kind == OpKind::kExit);
     return {kind, flags, kNoMessage, work_s, call_s};
   }
   // kWindowOpen, kWindowClose.
@@ -148,7 +149,7 @@ struct Op {
 
  public:
   Seconds work_s = 0;  // processor work at speed 1, before the action
-  Seconds call_s = 0;  // kBlocked, kLook: see there; else measured time inside the call, which only the
+  Seconds call_s = 0;  // kBlocked, kLook, kPreempted: see there; else measured time inside the call, which only the
                        // measured progress counts (work_s + call_s of every op)
 };
 static_assert(sizeof(Op) == 24);

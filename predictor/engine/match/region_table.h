@@ -1,4 +1,4 @@
-// RegionTable: the parallel regions of the ops between the matcher and the replays, a row for each kRegion op.
+// RegionTable: the parallel regions of the ops between the matcher and the replays, a row for each kOpRegions op.
 //
 // Place in the event's way: match -> *regions* -> replay (region_time.h). docs/adr/0012-threads.md.
 #pragma once

@@ -11,11 +11,7 @@ namespace lbf::engine {
 static constexpr Seconds kSettled = -1;
 
 bool is_dedicated(const Target& target) {
-  if (target.network->contention() != Contention::kNone) return false;
-  const std::uint64_t threads = std::max(1U, target.threads);
-  std::vector<std::uint64_t> threads_on_node(target.nodes, 0);
-  return std::all_of(target.node_of_rank.begin(), target.node_of_rank.end(),
-                     [&](std::uint32_t node) { return (threads_on_node[node] += threads) <= target.cores_of(node); });
+  return target.network->contention() == Contention::kNone && !is_oversubscribed(target);
 }
 
 DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& store)
@@ -26,6 +22,8 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
       costs_(targets_),
       messages_(targets_.size()) {
   const std::size_t ranks = static_cast<std::size_t>(store.ranks());
+  for (const Target* target : targets_)
+    beside_others_.push_back(target->other_programs == OtherPrograms::kAsTheyRan ? 1.0 : 0.0);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (const Target* target : targets_) {
       node_.push_back(target->node_of_rank[rank]);
@@ -357,6 +355,9 @@ void DedicatedReplay::run(ProcessIndex index) {
       case OpKind::kBlocked:
         for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s;
         break;
+      case OpKind::kPreempted:
+        for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s * inverse_speed[k] * beside_others_[k];
+        break;
       case OpKind::kSend:
         if (!execute_send<kTargets>(index, *op)) return;
         break;
@@ -465,6 +466,7 @@ static void drop_columns_except(std::vector<Value>& table, std::size_t count, co
 void DedicatedReplay::drop_targets_except(const std::vector<std::size_t>& kept) {
   drop_columns_except(targets_, count_, kept);
   drop_columns_except(inverse_speed_, count_, kept);
+  drop_columns_except(beside_others_, count_, kept);
   drop_columns_except(node_, count_, kept);
   drop_columns_except(ranks_on_node_, count_, kept);
   drop_columns_except(eager_limit_, count_, kept);

@@ -142,9 +142,10 @@ class DedicatedReplay final : public Replay {
 
   std::vector<const Target*> targets_;
   OpStore& store_;
-  std::size_t count_;                                      // K
-  std::vector<Seconds> inverse_speed_;                     // [rank][K]
-  std::vector<std::uint32_t> node_;                        // [rank][K]
+  std::size_t count_;                   // K
+  std::vector<Seconds> inverse_speed_;  // [rank][K]
+  std::vector<Seconds> beside_others_;  // [K] 1: other programs have the processors as they had them; 0: not
+  std::vector<std::uint32_t> node_;     // [rank][K]
   std::vector<std::vector<std::uint32_t>> ranks_on_node_;  // [K][node]
   std::vector<Bytes> eager_limit_;                         // [locality][K]
   Bytes eager_up_to_;                                      // the smallest of them

@@ -342,6 +342,11 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         process.stage = Stage::kAfter;
         if (start_wait(index, now_s + op.call_s, now_s)) return false;
         break;
+      case OpKind::kPreempted:
+        if (target_.other_programs == OtherPrograms::kLeftOut) break;
+        process.stage = Stage::kAfter;
+        if (start_work(index, op.call_s, now_s)) return false;
+        break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;
         if (timeline_ != nullptr) timeline_->note_message(index, op.message());

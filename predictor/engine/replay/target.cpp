@@ -55,6 +55,13 @@ std::optional<Waiting> parse_waiting(std::string_view name) {
   return std::nullopt;
 }
 
+bool is_oversubscribed(const Target& target) {
+  const std::uint64_t threads = std::max(1U, target.threads);
+  std::vector<std::uint64_t> threads_on_node(target.nodes, 0);
+  return std::any_of(target.node_of_rank.begin(), target.node_of_rank.end(),
+                     [&](std::uint32_t node) { return (threads_on_node[node] += threads) > target.cores_of(node); });
+}
+
 Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes) {
   if (ranks < 1) return invalid_input("there is no rank to place");
   if (nodes < 1) return invalid_input("a target needs at least one node");
@@ -107,6 +114,7 @@ static void use_topology_of(const Target& ran, Target& target) {
 
 std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks) {
   std::vector<Target> targets{ran};
+  targets.front().other_programs = OtherPrograms::kAsTheyRan;
   const auto add = [&targets](Target target) {
     for (const Target& other : targets) {
       const bool same_network = other.network != nullptr && other.network->name() == target.network->name();

@@ -24,6 +24,9 @@ enum class Waiting : std::uint8_t { kYield, kBlock, kSpin };
 std::string_view waiting_name(Waiting waiting);
 std::optional<Waiting> parse_waiting(std::string_view name);
 
+// Whether other programs have the processors for the times that the events tell (kPreempted).
+enum class OtherPrograms : std::uint8_t { kLeftOut, kAsTheyRan };
+
 struct Target {
   std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
   std::uint32_t nodes = 1;
@@ -34,6 +37,7 @@ struct Target {
   std::vector<std::uint32_t> cores_of_node;
   std::vector<double> speed_of_node;
   Waiting waiting = Waiting::kYield;
+  OtherPrograms other_programs = OtherPrograms::kLeftOut;
   std::shared_ptr<const Network> network;
   std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
   // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.
@@ -53,6 +57,9 @@ struct Target {
   }
 };
 
+// Some node has more ranks, or threads of `threads`, than processors.
+bool is_oversubscribed(const Target& target);
+
 // PLACEMENT: "block" (Slurm's: ranks spread as evenly as possible, the first nodes get the extra ones),
 // "cyclic", "plane=K", "map=N0,N1,..." (node of each rank). Errors say what is wrong and what would be right.
 Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes);
@@ -60,7 +67,8 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
 // Ranks times targets of default_targets() at most: memory of a step before anything of it has run.
 inline constexpr std::size_t kMostDefaultPlaces = std::size_t{1} << 24;
 
-// The targets that lbfd predicts without being asked: the configuration that ran (first), then the same ranks
+// The targets that lbfd predicts without being asked: the configuration that ran (first, beside the other programs that
+// ran there), then the same ranks
 // on every node count that divides them evenly, on every network. Where the topology of the one that ran is
 // known they use its nodes, and with another node count those that Topology::choose() gives; without any
 // where it has too few. Those beyond kMostDefaultPlaces are left out.

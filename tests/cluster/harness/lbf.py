@@ -43,6 +43,8 @@ def write_lbfd_toml(cluster):
     os.makedirs(networks, exist_ok=True)
     settings = {"listen": f'["unix:{cluster.path("run", "lbfd.sock")}", "tcp:{lbfd_address(cluster)}"]',
                 "state_dir": f'"{cluster.path("lbf", "state")}"', "networks_dir": f'"{networks}"'}
+    # The nodes share this machine's processors, so each one's ranks are other programs to the others.
+    settings["outcome_others_percent"] = "100"
     if cluster.facts.get("network"):
         settings["network"] = f'"{cluster.facts["network"]}"'
     for setting in cluster.facts["lbfd_settings"]:

@@ -38,6 +38,25 @@ TEST(SplitGapTest, CpuTimeIsClampedToTheGap) {
   EXPECT_EQ(split_gap(1000, 9999, 0, 700, 20).preempted, 0u);
 }
 
+// A call of 10 ms whose thread was off the processor all the time, at once for 3 ms of it: it slept for 7 ms, and its
+// wake-up waited for 3 ms.
+TEST(DelayOfEndTest, AThreadThatSleepsWaitsForTheProcessorWhenItWakesUp) {
+  EXPECT_EQ(delay_of_end(10'000, 0, 3'000, 1), 3'000u);
+}
+
+// One that polls had the processor for 4 of 10 ms, and lost it three times: in 6 of 10 cases what it polls for comes
+// while it has none, and then 2 ms pass.
+TEST(DelayOfEndTest, AThreadThatPollsMayHaveTheProcessorWhenItsMessageComes) {
+  EXPECT_EQ(delay_of_end(10'000, 4'000, 6'000, 3), 1'200u);
+}
+
+TEST(DelayOfEndTest, IsNeverMoreThanTheTimeOffTheProcessor) {
+  EXPECT_EQ(delay_of_end(10'000, 10'000, 3'000, 1), 0u);
+  EXPECT_EQ(delay_of_end(10'000, 12'000, 3'000, 1), 0u);
+  EXPECT_EQ(delay_of_end(10'000, 0, 0, 5), 0u);
+  EXPECT_EQ(delay_of_end(10'000, 0, 99'000, 0), 10'000u);
+}
+
 class ProcessClockTest : public testing::Test {
  protected:
   void SetUp() override {

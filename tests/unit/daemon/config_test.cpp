@@ -21,7 +21,8 @@ TEST(DaemonConfig, TakesEveryKey) {
       "stream_timeout_s = 60\nstream_start_timeout_s = 0.5\ntrace_retention_days = 0\ntrace_store_limit_mb = "
       "100\n"
       "worker_threads = 3\nreplay_threads = 4\nmax_connections = 10\nrequest_memory_mb = 64\n"
-      "step_memory_mb = 11\nuser_memory_mb = 12\nmemory_mb = 13\nturn_limit_s = 1.5\nuser_steps = 14\n"
+      "outcome_others_percent = 7.5\nstep_memory_mb = 11\nuser_memory_mb = 12\nmemory_mb = 13\nturn_limit_s = "
+      "1.5\nuser_steps = 14\n"
       "step_trace_limit_mb = 7\nstep_cpu_percent = 2.5\nreplay_memory_mb = 8\npicture_limit_s = 0.5\nreplay_when_idle "
       "= true\n",
       "f");
@@ -41,6 +42,7 @@ TEST(DaemonConfig, TakesEveryKey) {
   EXPECT_EQ(config->bounds.all_memory_bytes, Bytes{13} << 20);
   EXPECT_EQ(config->bounds.turn_cpu_s, 1.5);
   EXPECT_EQ(config->bounds.user_steps, 14u);
+  EXPECT_EQ(config->bounds.outcome_others_percent, 7.5);
   EXPECT_EQ(config->step_cpu_percent, 2.5);
   EXPECT_EQ(config->replay_memory_mb, 8u);
   EXPECT_EQ(config->picture_limit_s, 0.5);

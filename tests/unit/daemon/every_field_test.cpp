@@ -54,6 +54,11 @@ db::StepRecord step_record() {
   step.stored_bytes = 14000000;
   step.wildcard_receives = 15;
   step.lost_events = 16;
+  step.delayed_s = 16.5;
+  step.others_s = 16.25;
+  step.limited_s = 0.375;
+  step.stolen_percent = 3.5;
+  step.softirq_percent = 4.5;
   step.mpi_s = 17.5;
   step.unmodelled_s = 1.25;
   step.threads = 8;

@@ -260,6 +260,34 @@ TEST_F(StepRunTest, APredictionIsComparedWithTheTimeThatASuspendedJobRan) {
   EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / ran_s - 1), 1e-9);
 }
 
+// Other programs are in the configuration that ran, and in no other one: the measured time with and without them.
+TEST_F(StepRunTest, OtherTargetsAreComparedWithTheTimeWithoutOtherPrograms) {
+  test::RingProgram program;
+  const auto alone = run(program, kInTurns, "alone");
+  const Seconds measured_s = *alone->record.measured_s;
+  program.more_stats = {
+      {{"delayed_s", 0.5 * measured_s}, {"others_s", 0.25 * measured_s}},
+      {{"delayed_s", 0.75 * measured_s}, {"others_s", 0.5 * measured_s}, {"limited_s", 0.125 * measured_s}}};
+  program.more_records = {{{"type", "processors"}, {"passed_s", 8.0}, {"stolen_s", 0.5}, {"softirq_s", 1.0}},
+                          {{"type", "processors"}, {"passed_s", 0.0}, {"stolen_s", 7.0}}};
+  const auto disturbed = run(program, kInTurns, "disturbed");
+  EXPECT_EQ(disturbed->record.measured_s, measured_s);
+  EXPECT_DOUBLE_EQ(disturbed->record.delayed_s, 0.75 * measured_s);
+  EXPECT_DOUBLE_EQ(disturbed->record.others_s, 0.5 * measured_s);
+  EXPECT_DOUBLE_EQ(disturbed->record.limited_s, 0.125 * measured_s);
+  EXPECT_DOUBLE_EQ(disturbed->record.stolen_percent, 6.25);
+  EXPECT_DOUBLE_EQ(disturbed->record.softirq_percent, 12.5);
+  EXPECT_TRUE(disturbed->record.is_disturbed);
+  EXPECT_FALSE(alone->record.is_disturbed);
+  ASSERT_GT(disturbed->predictions.size(), 1U);
+  for (const db::PredictionRecord& prediction : disturbed->predictions) {
+    const Seconds reference_s = prediction.is_self() ? measured_s : 0.375 * measured_s;
+    ASSERT_TRUE(prediction.speedup);
+    EXPECT_DOUBLE_EQ(*prediction.speedup, reference_s / prediction.predicted_s) << prediction.target;
+  }
+  EXPECT_EQ(disturbed->predictions.front().self_error_percent, alone->predictions.front().self_error_percent);
+}
+
 TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
   test::RingProgram program;
   program.more_stats = {{{"abandoned_calls", 1}}, {{"abandoned_calls", 0}, {"events_without_communicator", 2}}};

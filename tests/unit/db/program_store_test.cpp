@@ -222,6 +222,15 @@ TEST_F(ProgramStoreTest, ASuspendedRunIsNoOutcomeAndIsPredictedFrom) {
   EXPECT_THAT(outcomes(), testing::ElementsAre("2<-1 nodes -25.0", "2<-2 self 0.0"));
 }
 
+TEST_F(ProgramStoreTest, ARunBesideOtherProgramsIsNoOutcomeAndIsPredictedFrom) {
+  StepRecord disturbed = step_of(1, 1000, 10);
+  disturbed.is_disturbed = true;
+  put(disturbed, 2, 4, 3);
+  EXPECT_THAT(outcomes(), testing::IsEmpty());
+  put(step_of(2, 2000, 4), 4, 3, 4);
+  EXPECT_THAT(outcomes(), testing::ElementsAre("2<-1 nodes -25.0", "2<-2 self 0.0"));
+}
+
 TEST_F(ProgramStoreTest, TheSameNameWithAnotherBuildIdIsAnotherProgram) {
   put(step_of(1, 1000, 10), 2, 11, 8);
   StepRecord other = step_of(2, 2000, 10);

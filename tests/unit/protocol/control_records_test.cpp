@@ -42,6 +42,13 @@ TEST(ControlRecords, EachHasItsBytes) {
   expect_bytes(StatsRecord{.rank = 0, .calls = std::vector<FunctionTotal>()},
                R"({"abandoned_calls":0,"calls":[],"capture_s":0.0,"elapsed_s":0.0,"events_without_communicator":0,)"
                R"("failed_polls":0,"lost_records":0,"rank":0,"type":"stats","unread_gap_s":0.0})");
+  expect_bytes(StatsRecord{.rank = 1, .delayed_s = 2.5, .others_s = 2.0, .limited_s = 0.25},
+               R"({"abandoned_calls":0,"capture_s":0.0,"delayed_s":2.5,"elapsed_s":0.0,)"
+               R"("events_without_communicator":0,"failed_polls":0,"limited_s":0.25,"lost_records":0,"others_s":2.0,)"
+               R"("rank":1,"type":"stats","unread_gap_s":0.0})");
+  expect_bytes(ProcessorsRecord{1, 2, 16.5, 4.25, 0.5, 0.125, 1.0},
+               R"({"node_index":1,"others_s":4.25,"passed_s":16.5,"processors":2,"softirq_s":0.125,"stolen_s":0.5,)"
+               R"("throttled_s":1.0,"type":"processors"})");
   expect_bytes(ProcessEndRecord{0, std::string(kFinalized), 1.5},
                R"({"elapsed_s":1.5,"how":"finalized","rank":0,"type":"process_end"})");
   expect_bytes(TaskExitRecord{1, 7, {}}, R"({"exit_code":7,"rank":1,"type":"task_exit"})");

@@ -62,6 +62,36 @@ TEST(RecordConverter, AdjustTakesPreemptedAndWaitingAwayAndKeepsBlocked) {
   EXPECT_DOUBLE_EQ(out.events[2].process_s, 100e-9);
 }
 
+// A quarter of the run delay was the ranks' own. What others took is an event before the call's; the rest is in none.
+TEST(RecordConverter, WhatOthersTookIsAnEvent) {
+  RecordConverter converter(0, 2);
+  converter.set_others_share(0.75);
+  Recorded out;
+  ring::Adjustment adjustment{400'000, 100'000, 50'000};
+  adjustment.delayed_end = 2'000 << ring::Adjustment::kLostBits;
+  ASSERT_TRUE(converter.convert(ring::record_of(adjustment), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1'000'000, 1'000'010), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kExit, 1'000'010, 1'000'010), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 4U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kPreempted);
+  EXPECT_DOUBLE_EQ(out.events[0].off_s, 300e-6);
+  EXPECT_NEAR(static_cast<double>(delayed_end_ns(out.events[0])), 0.75 * 2'000 * 1024, 0.01 * 2'000 * 1024);
+  EXPECT_EQ(out.events[1].kind, EventKind::kBlocked);
+  EXPECT_DOUBLE_EQ(out.events[2].process_s, 450e-6);
+  EXPECT_DOUBLE_EQ(out.events[3].call_s, 150e-6) << "the ranks' own quarter, and what was waited for";
+}
+
+TEST(RecordConverter, SoLittleThatItIsNoiseIsNoEvent) {
+  RecordConverter converter(0, 2);
+  converter.set_others_share(0.01);
+  Recorded out;
+  ASSERT_TRUE(converter.convert(adjust(1'000'000, 0, 0), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kExit, 2'000'000, 2'000'000), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 1U);
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 1e-3);
+  EXPECT_DOUBLE_EQ(out.events[0].call_s, 1e-3);
+}
+
 // A master looked three times, slept 10 ms after each look that found nothing, and was off for 2 ms besides. The 40 ms
 // were kept as blocked time on every target once.
 TEST(RecordConverter, SleepBetweenLooksIsWaitingWithAPeriod) {

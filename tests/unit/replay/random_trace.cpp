@@ -112,7 +112,13 @@ class Maker {
       case 1: {
         Event event = start(rank, chance(2) ? EventKind::kBlocked : EventKind::kUnmodelled);
         event.off_s = event.kind == EventKind::kBlocked ? duration() : 0;
-        act_on(rank, {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
+        if (event.kind == EventKind::kBlocked && ++blocked_ % 3 == 0) {
+          event.kind = EventKind::kPreempted;
+          if (blocked_ % 2 == 0) set_delayed_end(event, event.off_s.ns() / 2);
+          act_on(rank, {Action::Kind::kOthers, event.off_s + seconds_from_ns(delayed_end_ns(event)), 0});
+        } else {
+          act_on(rank, {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
+        }
         add(rank, event);
         return;
       }
@@ -523,6 +529,7 @@ class Maker {
   std::vector<bool> posted_messages_;  // by message: its receive is posted
   std::uint32_t requests_ = 0;
   bool needs_no_buffers_ = false;  // the program runs with every send a synchronous one
+  std::size_t blocked_ = 0;        // events so far
 };
 
 reference::Table make_table(std::mt19937_64& random, bool nothing) {
@@ -652,6 +659,8 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
                               engine::Waiting::kSpin}[random() % 4];
   machine.spins = target.waiting == engine::Waiting::kSpin;
   machine.yields = target.waiting == engine::Waiting::kYield;
+  machine.beside_others = target.nodes % 2 == 0;
+  if (machine.beside_others) target.other_programs = engine::OtherPrograms::kAsTheyRan;
   if (random() % 4 == 0) {
     target.network = std::make_shared<const engine::Network>(engine::Network::zero());
     machine.remote = reference::Path{};

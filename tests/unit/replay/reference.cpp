@@ -288,12 +288,15 @@ class Simulation {
       const Action& action = process.actions[me.next];
       const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
                          action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce &&
-                         action.kind != Action::Kind::kRegions;
+                         action.kind != Action::Kind::kRegions && action.kind != Action::Kind::kOthers;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
         case Action::Kind::kWork:
           if (me.phase++ == 0 && work(action.seconds)) return true;
+          break;
+        case Action::Kind::kOthers:
+          if (me.phase++ == 0 && work(machine_.beside_others ? action.seconds : 0)) return true;
           break;
         case Action::Kind::kCopy:
         case Action::Kind::kReduce: {

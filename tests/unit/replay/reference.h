@@ -14,7 +14,8 @@ namespace lbf::reference {
 struct Action {
   // kSend goes on once its buffer is free, kIsend at once; kWaitSend waits for the buffer of a kIsend. kRecv
   // posts the receive itself unless a kPost did. kLook sleeps, and looks for the message once in each `seconds`. kCopy
-  // and kReduce are work that the machine's tables tell. kRegions is work of several threads.
+  // and kReduce are work that the machine's tables tell. kRegions is work of several threads. kOthers is work of other
+  // programs, where the machine has them.
   enum class Kind {
     kWork,
     kBlocked,
@@ -27,9 +28,10 @@ struct Action {
     kPeek,
     kCopy,
     kReduce,
-    kRegions
+    kRegions,
+    kOthers
   } kind;
-  double seconds = 0;       // kWork at speed 1, kBlocked, kLook
+  double seconds = 0;       // kWork and kOthers at speed 1, kBlocked, kLook
   std::size_t message = 0;  // all others
   double bytes = 0;         // kCopy, kReduce
   double work = 0;          // these of kRegions, as they ran: of all threads,
@@ -76,11 +78,12 @@ struct Path {
 
 struct Machine {
   std::vector<int> node_of_rank;
-  std::vector<int> cores;     // by node
-  std::vector<double> speed;  // by node
-  int threads = 0;            // of each rank's regions; 0: as many as ran
-  bool spins = false;         // who waits for a message keeps its share of the processor
-  bool yields = false;        // who waits polls, in turn with the others that wait on its node
+  std::vector<int> cores;      // by node
+  std::vector<double> speed;   // by node
+  int threads = 0;             // of each rank's regions; 0: as many as ran
+  bool spins = false;          // who waits for a message keeps its share of the processor
+  bool beside_others = false;  // other programs work as they did in the run
+  bool yields = false;         // who waits polls, in turn with the others that wait on its node
   enum class Contention { kNone, kBus, kNic } contention = Contention::kNone;
   double bandwidth = 1;  // bytes per second of each link
   Table copy;            // of what a rank does by itself in a collective: bytes, seconds at speed 1

@@ -36,10 +36,12 @@ TEST_F(Render, ANormalStep) {
   Nodes Network  Placement Kind    Predicted  Speedup SelfError
   ----- -------- --------- ------ ---------- -------- ---------
       2 lan-100  block     self      15.02 s    1.01x     -1.2%
-      1 lan-100  block     LBF       12.30 s    1.24x     -1.2%
+      1 lan-100  block     LBF       12.30 s    1.24x     -1.2% *
       4 lan-100  block     LBF       19.50 s    0.78x     -1.2%
-      1 lan-fast block     LBF+NF    12.29 s    1.24x     -1.2%
+      1 lan-fast block     LBF+NF    12.29 s    1.24x     -1.2% *
       2 lan-fast block     NF        8.000 s    1.90x     -1.2%
+  * more ranks or threads than processors on a node: such predictions are the
+  least exact ones.
 
   Self-prediction error -1.2 %: the configuration that ran, predicted 15.02 s,
   measured 15.20 s.
@@ -56,6 +58,27 @@ give or take 12 %; the network is not chosen by an srun flag but by the
 partition, a constraint or settings of MPI, with these flags:
     srun -N2 -n4 --distribution=block --ntasks-per-node=2 ...
 )");
+}
+
+// A job on a busy machine was told that "the model misses something".
+TEST_F(Render, SaysFirstWhoElseHadTheProcessors) {
+  Step step = fixture("normal.json").at(0);
+  step.others_s = 7.5;
+  step.delayed_s = 7.75;
+  const auto fourth_line = [&] {
+    std::istringstream page(render_step(step, PageStyle{}));
+    std::string line;
+    for (int i = 0; i < 4; ++i) std::getline(page, line);
+    return line;
+  };
+  EXPECT_EQ(fourth_line(), "  Other programs had the processors for 7.500 s of 15.20 s. Only the");
+  step.others_s = 0.2;
+  step.limited_s = 3.0;
+  EXPECT_EQ(fourth_line(), "  The job's CPU limit was used up for 3.000 s of 15.20 s. Only the configuration");
+  step.limited_s = 0.0;
+  EXPECT_EQ(fourth_line(), "") << "less than 2 %";
+  step.stolen_percent = 3.25;
+  EXPECT_EQ(fourth_line(), "  The host of the virtual machines took 3.2 % of the processors' time (steal).");
 }
 
 TEST_F(Render, ATargetThatIsDeferred) {
