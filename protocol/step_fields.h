@@ -52,8 +52,8 @@ struct CommandView {
 // LOST_S of a run of MEASURED_S that others than the job took: others_s and limited_s. 0: so little that it does not
 // show.
 constexpr Seconds noticeable_loss_s(Seconds lost_s, Seconds measured_s) {
-  constexpr double kLeastShare = 0.02;
-  return lost_s > kLeastShare * measured_s ? lost_s : 0;
+  constexpr double kNoticeableShare = 0.02;
+  return lost_s > kNoticeableShare * measured_s ? lost_s : 0;
 }
 
 template <Side kSide>
