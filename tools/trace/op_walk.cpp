@@ -97,6 +97,7 @@ Result<void> OpWalk::run(engine::ProcessIndex index, Unsent unsent) {
       }
     }
     if (message != nullptr) store_.note_use(op->message());
+    if ((op->flags & engine::kOpHasRow) != 0) store_.note_row_use(*op);
     engine::OpStore::pop(process.cursor);
   }
   return {};
