@@ -172,7 +172,8 @@ bool is_whole(const PredictionRecord& prediction) {
 }
 
 // What is compared of a prediction.
-constexpr const char* kConfiguration = "p.nodes, p.cores_per_node, p.placement, p.network, p.contention, p.speed";
+constexpr const char* kConfiguration =
+    "p.nodes, p.cores_per_node, p.placement, p.network, p.contention, p.speed, p.threads";
 
 PredictionRecord configuration_of(SQLite::Statement& query, int column) {
   PredictionRecord out;
@@ -182,6 +183,7 @@ PredictionRecord configuration_of(SQLite::Statement& query, int column) {
   out.network = query.getColumn(column + 3).getString();
   out.contention = query.getColumn(column + 4).getString();
   out.speed = query.getColumn(column + 5).getDouble();
+  out.threads = static_cast<std::uint64_t>(query.getColumn(column + 6).getInt64());
   return out;
 }
 
@@ -211,11 +213,11 @@ void insert_outcomes(SQLite::Database& connection, StepRow row, std::int64_t pro
   earlier.bind(3, step.start_s);
   earlier.bind(4, step.cluster);
   earlier.bind(5, kMostEarlierRuns);
-  std::set<std::tuple<std::uint32_t, std::uint32_t, std::string, std::string>> seen;
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::string, std::string, std::uint64_t>> seen;
   while (earlier.executeStep()) {
     const StepRow from = earlier.getColumn(0).getInt64();
     const PredictionRecord there = configuration_of(earlier, 1);
-    const auto key = std::make_tuple(there.nodes, there.cores_per_node, there.placement, there.network);
+    const auto key = std::make_tuple(there.nodes, there.cores_per_node, there.placement, there.network, there.threads);
     if (seen.contains(key)) continue;
     if (const auto predicted_s = predicted_there(connection, from, ran, step.ranks)) {
       seen.insert(key);
@@ -295,7 +297,9 @@ const char* name_of(TargetDistance distance) {
 
 TargetDistance distance_between(const PredictionRecord& ran, const PredictionRecord& target) {
   const bool nodes = ran.nodes != target.nodes;
-  const bool placement = ran.placement != target.placement && ran.nodes > 1 && target.nodes > 1;
+  // Other threads on other nodes are what fills these.
+  const bool placement = (ran.placement != target.placement && ran.nodes > 1 && target.nodes > 1) ||
+                         (!nodes && ran.threads != target.threads);
   const bool network = ran.network != target.network || ran.contention != target.contention;
   if (int{nodes} + int{placement} + int{network} > 1) return TargetDistance::kSeveral;
   if (nodes) return TargetDistance::kNodes;
@@ -304,8 +308,9 @@ TargetDistance distance_between(const PredictionRecord& ran, const PredictionRec
 }
 
 bool is_same_configuration(const PredictionRecord& ran, const PredictionRecord& target, Rank ranks) {
-  const std::uint32_t usable = most_ranks_of_a_node(ran, ranks);
-  return ran.nodes == target.nodes && std::min(ran.cores_per_node, usable) == std::min(target.cores_per_node, usable) &&
+  const std::uint64_t usable = most_ranks_of_a_node(ran, ranks) * std::max<std::uint64_t>(ran.threads, 1);
+  const auto used = [&](const PredictionRecord& of) { return std::min<std::uint64_t>(of.cores_per_node, usable); };
+  return ran.nodes == target.nodes && used(ran) == used(target) && ran.threads == target.threads &&
          (ran.placement == target.placement || ran.nodes == 1) && ran.network == target.network &&
          ran.contention == target.contention && ran.speed == target.speed;
 }

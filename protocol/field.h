@@ -56,7 +56,7 @@ struct In {
 enum class When {
   kAlways,
   kDeferred,  // the target is deferred
-  kSet,       // it is neither false nor empty
+  kSet,       // it is neither false nor 0 nor empty
   kKnown,     // always; null unless the prediction is known
   kSeen,      // always; null where too little of the run was seen
 };

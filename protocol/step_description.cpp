@@ -222,6 +222,9 @@ Result<StepDescription> decode_step_description(std::string_view text) {
   const auto cpus = optional_number<std::uint32_t>(raw, "cpus_on_node", kMaxCpusOnNode);
   if (!cpus) return cpus.error();
   description.cpus_on_node = cpus->value_or(0);
+  const auto threads = optional_number<std::uint32_t>(raw, "threads_per_task", kMaxCpusOnNode);
+  if (!threads) return threads.error();
+  description.threads_per_task = threads->value_or(0);
   const auto start = optional_number<Nanoseconds>(raw, "start_realtime_ns",
                                                   static_cast<std::uint64_t>(std::numeric_limits<Nanoseconds>::max()));
   if (!start) return start.error();
@@ -300,6 +303,7 @@ json json_of(const StepDescription& description) {
   put_unless_empty("tasks_per_node", description.tasks_per_node);
   put_unless_empty("task_ids", description.task_ids);
   if (description.cpus_on_node > 0) out["cpus_on_node"] = description.cpus_on_node;
+  if (description.threads_per_task > 0) out["threads_per_task"] = description.threads_per_task;
   if (description.start_realtime_ns > 0) out["start_realtime_ns"] = description.start_realtime_ns;
   put_unless_empty("command", description.command);
   if (description.command_cut) out["command_cut"] = true;

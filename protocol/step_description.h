@@ -53,6 +53,7 @@ struct StepDescription {  // NOLINT(bugprone-exception-escape)
   std::vector<std::uint32_t> tasks_per_node;  // empty: not said; else one per node, sum = tasks
   std::vector<Rank> task_ids;                 // of this node; empty: not said
   std::uint32_t cpus_on_node = 0;             // that the step may use on this node; 0: not said
+  std::uint32_t threads_per_task = 0;         // OMP_NUM_THREADS, else more than 1 --cpus-per-task; 0: neither
   Nanoseconds start_realtime_ns = 0;          // 0: not said
   std::vector<std::string> command;
   bool command_cut = false;           // words or parts of words are missing from `command`

@@ -167,7 +167,7 @@ inline constexpr auto kStepTable = [] {
       Field{&S::wildcard_receives, "wildcard_receives", "wildcard_receives", Unit::kCount, {"Wildcards", 9}, "with MPI_ANY_SOURCE or MPI_ANY_TAG"},
       Field{&S::mpi_s, "mpi_s", "mpi_s", Unit::kSeconds, {"MPITime", 10}, "sum over all ranks and their threads, without Init and Finalize"},
       Field{&S::unmodelled_s, "unmodelled_s", "unmodelled_s", Unit::kSeconds, {"Unmodelled", 10}, "of `mpi_s`, in calls without a model"},
-      Field{&S::threads, "threads", "threads", Unit::kCount, {"Threads", 7}, "of the largest team of an OpenMP region; 0 if none was seen"},
+      Field{&S::threads, "threads", "threads", Unit::kCount, {"NThreads", 8}, "of the largest team of an OpenMP region; 0 if none was seen"},
       Field{&S::regions_s, "regions_s", "regions_s", Unit::kSeconds, {"RegionTime", 10}, "sum over all ranks, in OpenMP regions"},
       Field{&S::region_work_s, "region_work_s", "region_work_s", Unit::kSeconds, {"RegionWork", 10}, "sum over all threads in them"},
       Field{&S::capture_s, "capture_s", "capture_s", Unit::kSeconds, {"CaptureTime", 11}, "sum over all ranks and their threads"},

@@ -228,15 +228,15 @@ std::optional<double> half_width_percent(const Step& step, const TargetPredictio
   return trust_of(step).half_width_percent(*target.predicted_s / *self->predicted_s);
 }
 
-// Of a rank: as many as its largest team of threads had.
-static std::uint64_t threads_of(const Step& step) {
-  return std::max<std::uint64_t>(step.threads.value_or(0), 1);
+// Of each rank.
+static std::uint64_t threads_of(const TargetPrediction& target) {
+  return std::max<std::uint64_t>(target.threads.value_or(0), 1);
 }
 
 bool is_oversubscribed(const Step& step, const TargetPrediction& target) {
   if (!target.nodes || !step.ranks || !target.cores_per_node) return false;
   const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
-  return fullest && *fullest * threads_of(step) > *target.cores_per_node;
+  return fullest && *fullest * threads_of(target) > *target.cores_per_node;
 }
 
 std::string srun_flags(const Step& step, const TargetPrediction& target) {
@@ -244,6 +244,7 @@ std::string srun_flags(const Step& step, const TargetPrediction& target) {
   std::string flags = fmt::format("-N{} -n{}", *target.nodes, *step.ranks);
   const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
   const bool shares = is_oversubscribed(step, target);
+  const bool other_threads = step.self() != nullptr && threads_of(target) != threads_of(*step.self());
   if (*target.nodes > 1) {
     if (target.placement.starts_with(kMap)) {
       flags += " --distribution=arbitrary";
@@ -258,9 +259,10 @@ std::string srun_flags(const Step& step, const TargetPrediction& target) {
     flags += " --overcommit";
     // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
     if (*target.cores_per_node > 1) flags += fmt::format(" --cpus-per-task={}", *target.cores_per_node);
-  } else if (threads_of(step) > 1) {
-    flags += fmt::format(" --cpus-per-task={}", threads_of(step));
+  } else if (threads_of(target) > 1 || other_threads) {
+    flags += fmt::format(" --cpus-per-task={}", threads_of(target));
   }
+  if (other_threads) flags += fmt::format(" --export=ALL,OMP_NUM_THREADS={}", threads_of(target));
   return flags;
 }
 
@@ -272,6 +274,8 @@ std::string describe(const TargetPrediction& target, bool with_network) {
     if (*target.nodes > 1 && !target.placement.empty() && target.placement != "block") {
       out += ", " + target.placement;
     }
+    if (target.threads.value_or(0) > 0)
+      out += fmt::format(", {} thread{}", *target.threads, *target.threads == 1 ? "" : "s");
   }
   if (with_network && !target.network.empty()) out += ", " + target.network;
   return out;

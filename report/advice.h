@@ -57,13 +57,14 @@ bool is_sure_gain(const Step& step, const TargetPrediction& target);
 Advice advise(const Step& step);
 
 // "-N1 -n4", "-N2 -n4 --distribution=cyclic --ntasks-per-node=2", "-N1 -n4 --overcommit" (is_oversubscribed), "-N2
-// -n4 --cpus-per-task=2" (threads). Empty: lbfd did not tell the nodes or the ranks.
+// -n4 --cpus-per-task=2 --export=ALL,OMP_NUM_THREADS=2" (other threads than ran). Empty: lbfd did not tell the nodes or
+// the ranks.
 std::string srun_flags(const Step& step, const TargetPrediction& target);
 
-// Some node of the target has more ranks, times the threads of their parallel regions, than processors.
+// Some node of the target has more ranks, or threads of their parallel regions, than processors.
 bool is_oversubscribed(const Step& step, const TargetPrediction& target);
 
-// "1 node", "2 nodes, cyclic", "2 nodes, cyclic, lan-fast" (`with_network`).
+// "1 node", "2 nodes, cyclic, 4 threads", "2 nodes, cyclic, lan-fast" (`with_network`).
 std::string describe(const TargetPrediction& target, bool with_network);
 
 // The closing note of a step's report: whole sentences, lines of at most `width` columns.

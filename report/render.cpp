@@ -78,7 +78,7 @@ std::vector<const TargetPrediction*> sorted_targets(const Step& step) {
   std::stable_sort(out.begin(), out.end(), [](const TargetPrediction* a, const TargetPrediction* b) {
     const auto key = [](const TargetPrediction& t) {
       return std::make_tuple(!t.is_self(), std::string_view(t.network), t.nodes.value_or(0),
-                             t.cores_per_node.value_or(0), std::string_view(t.placement));
+                             t.cores_per_node.value_or(0), std::string_view(t.placement), t.threads.value_or(0));
     };
     return key(*a) < key(*b);
   });
@@ -108,6 +108,7 @@ std::string target_table(const Step& step, const PageStyle& style) {
   constexpr std::size_t kFixed = 2 + 5 + 7 + 11 + 9 + 10;  // margin, Nodes, Kind, Predicted, Speedup, SelfError
   std::size_t rest = style.width > kFixed + 20 ? style.width - kFixed - 2 : 20;
   const bool cores = varies(&TargetPrediction::cores_per_node);
+  const bool threads = varies(&TargetPrediction::threads);
   const bool speed = varies(&TargetPrediction::speed);
   const bool interval =
       std::any_of(targets.begin(), targets.end(), [](const TargetPrediction* t) { return t->seen_in_part(); });
@@ -115,6 +116,7 @@ std::string target_table(const Step& step, const PageStyle& style) {
                                               [&](const TargetPrediction* t) { return is_oversubscribed(step, *t); });
   if (any_oversubscribed) rest -= std::min<std::size_t>(rest, 2);  // the mark
   if (cores) rest -= std::min<std::size_t>(rest, 6);
+  if (threads) rest -= std::min<std::size_t>(rest, 8);
   if (speed) rest -= std::min<std::size_t>(rest, 6);
   // The interval in place of the self-prediction error, which stands below the table, too.
   if (interval) rest -= std::min<std::size_t>(rest, 2 * 11 - 10);
@@ -125,6 +127,7 @@ std::string target_table(const Step& step, const PageStyle& style) {
 
   add("Nodes", 5);
   if (cores) add("Cores", 5);
+  if (threads) add("Threads", 7);
   if (speed) add("Speed", 5);
   add("Network", network_width);
   add("Placement", placement_width);

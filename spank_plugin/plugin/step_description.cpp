@@ -255,6 +255,15 @@ protocol::StepDescription describe_job(const SpankHandle& spank, std::uint32_t j
   return out;
 }
 
+// That each task was given: OMP_NUM_THREADS (of a list the outermost teams'), else more than one processor. 0: neither.
+std::uint32_t threads_per_task(const SpankHandle& spank) {
+  if (auto threads = spank.environment("OMP_NUM_THREADS")) {
+    if (const auto number = number_of(threads->substr(0, threads->find(',')))) return *number;
+  }
+  const auto processors = spank.item<std::uint32_t>(S_STEP_CPUS_PER_TASK);
+  return processors.value_or(0) > 1 ? *processors : 0;
+}
+
 // Of a step whose tasks are the program's ranks: where they are, and the program's words.
 void describe_tasks(const SpankHandle& spank, std::uint32_t tasks, std::size_t nodes,
                     const std::optional<HetComponent>& het, const std::optional<WholeStep>& whole,
@@ -321,6 +330,7 @@ Result<DescribedStep> describe_step(const SpankHandle& spank, const StepConfig& 
   protocol::RelayDescription description;
   protocol::StepDescription& out = description.step;
   out = whole ? describe_job(spank, whole->job, step, whole->het) : describe_job(spank, *job, step, het);
+  out.threads_per_task = threads_per_task(spank);
   const JobNodes job_nodes = nodes_of_job(spank, het, nodes[own_index]);
   // CPUs of this node that the step may use: in slurmstepd S_JOB_NCPUS is what the step's credential has here
   // (--exact and --overcommit too; hardware threads count where Slurm counts them); SLURM_CPUS_ON_NODE is the

@@ -73,6 +73,8 @@ nlohmann::json of_job(std::uint32_t job) {
         std::pair{"partition", "SLURM_JOB_PARTITION"}, std::pair{"job_name", "SLURM_JOB_NAME"}}) {
     if (auto value = variable(name)) json[key] = std::move(*value);
   }
+  if (const std::uint32_t threads = number_in_environment("OMP_NUM_THREADS"); threads > 0)
+    json["threads_per_task"] = threads;
   json["overhead_limit_percent"] = overhead_limit_percent();
   const cost::Limits limits = limits_in_environment();
   for (const cost::Limit limit : cost::kLimitsOfLbfd) {

@@ -76,7 +76,7 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["contention"] = contention_name(target.network->contention());
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
     entry["waiting"] = engine::waiting_name(target.waiting);
-    entry["oversubscribed"] = engine::is_oversubscribed(target);
+    entry["oversubscribed"] = engine::is_oversubscribed(target, result.stats.region_threads);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     const std::string why = why_unknown(result, prediction);
     const bool is_known = why.empty() && !is_stuck(result, prediction);
@@ -198,7 +198,7 @@ std::string whatif_table(const WhatIfResult& result) {
       const bool left = i >= 2 && i <= 4;  // words
       line += (i > 0 ? "  " : "") + (left ? row[i] + pad : pad + row[i]);
     }
-    const bool marked = r > 0 && engine::is_oversubscribed(result.targets[r - 1]);
+    const bool marked = r > 0 && engine::is_oversubscribed(result.targets[r - 1], result.stats.region_threads);
     any_oversubscribed |= marked;
     text += line + (marked ? " *\n" : "\n");
   }

@@ -50,6 +50,7 @@ bool is_written(const Field& field, const Record& record, unsigned form) {
   if (field.when != protocol::When::kSet) return true;
   const auto& value = std::invoke(field.member, record);
   if constexpr (std::is_same_v<decltype(value), const bool&>) return value;
+  if constexpr (std::is_same_v<decltype(value), const std::uint64_t&>) return value != 0;
   if constexpr (std::is_same_v<decltype(value), const protocol::Topology&>) return !value.file.empty();
   return true;
 }

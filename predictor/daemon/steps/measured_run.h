@@ -11,6 +11,7 @@ struct MeasuredRun {
   Seconds measured_s = 0;      // 0: not known
   Seconds longest_stop_s = 0;  // of a rank, in a suspended job
   Seconds lost_s = 0;          // of a rank, to others than the job, where that shows
+  std::uint64_t threads = 0;   // of the largest team of a parallel region; 0: none was seen
 
   bool is_whole() const { return is_finished && !is_partial; }
 };

@@ -145,7 +145,7 @@ std::vector<engine::Target> Configurator::make_targets() {
   if (!networks_.own_note().empty()) remarks_.add_note(networks_.own_note());
   auto selection = networks_.select(step_.networks);
   for (std::string& note : selection.notes) remarks_.add_note(std::move(note));
-  std::vector<engine::Target> targets = engine::default_targets(out_.ran, selection.networks);
+  std::vector<engine::Target> targets = engine::default_targets(out_.ran, selection.networks, step_.threads_per_task);
   if ((targets.size() + 1) * static_cast<std::size_t>(step_.tasks) > engine::kMostDefaultPlaces)
     remarks_.add_note("so many ranks have more node counts than are predicted by themselves: lbf-whatif predicts any");
   for (const engine::Target& target : targets) {

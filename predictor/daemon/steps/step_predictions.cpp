@@ -233,6 +233,11 @@ std::vector<StepPredictions::Predicted> StepPredictions::predicted(bool run_is_f
   return all;
 }
 
+bool StepPredictions::is_place_that_ran(const engine::Target& target) const {
+  return target.nodes == ran_->nodes && target.cores_per_node == ran_->cores_per_node &&
+         target.node_of_rank == ran_->node_of_rank && target.speed == ran_->speed;
+}
+
 db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predicted& predicted,
                                                 const MeasuredRun& run) const {
   const engine::Target& target = targets_[index];
@@ -245,13 +250,16 @@ db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predict
   out.placement = target.placement;
   const std::string shown = target.placement.starts_with("map=") ? "map" : target.placement;
   out.target = fmt::format("{} {}, {}", target.nodes, target.nodes == 1 ? "node" : "nodes", shown);
+  if (run.threads > 0) {
+    out.threads = target.threads != 0 ? target.threads : run.threads;
+    out.target += fmt::format(", {} {}", out.threads, out.threads == 1 ? "thread" : "threads");
+  }
   out.network = target.network->name();
   out.contention = contention_name(target.network->contention());
   out.speed = target.speed;
   out.topology = topology_of(target);
   const bool same_network = target.network == ran_->network;
-  const bool same_place = target.nodes == ran_->nodes && target.cores_per_node == ran_->cores_per_node &&
-                          target.node_of_rank == ran_->node_of_rank && target.speed == ran_->speed;
+  const bool same_place = is_place_that_ran(target) && (run.threads == 0 || out.threads == run.threads);
   out.kind = index == 0 ? "self" : same_network ? "LBF" : same_place ? "NF" : "LBF+NF";
   out.predicted_s = prediction.lbf_s;
   if (stuck) out.why_stuck = prediction.why_stuck;
@@ -281,6 +289,8 @@ std::vector<db::PredictionRecord> StepPredictions::records(const MeasuredRun& ru
     if (measured_s > 0 && !is_stuck(self, run)) self_error_percent = 100 * (self.lbf_s - measured_s) / measured_s;
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
+    // The last target, if any: of a run without parallel regions it is the first one again.
+    if (run.threads == 0 && i > 0 && is_place_that_ran(targets_[i]) && targets_[i].network == ran_->network) continue;
     records.push_back(record_of(i, all[i], run));
     records.back().self_error_percent = self_error_percent;
   }

@@ -73,6 +73,8 @@ class StepPredictions {
     std::string why_deferred;
   };
   std::vector<Predicted> predicted(bool run_is_finished) const;
+  // The same processors for each rank, on any network.
+  bool is_place_that_ran(const engine::Target& target) const;
   db::PredictionRecord record_of(std::size_t target, const Predicted& predicted, const MeasuredRun& run) const;
   std::size_t first_target_of_pass(std::size_t pass) const { return main_targets_ + pass * options_.targets_per_pass; }
   TracePass* pass_with_work(const std::vector<StreamState>& streams, bool trace_is_complete) const;

@@ -111,8 +111,12 @@ void StepRun::describe_end(db::StepRecord& record) const {
 
 MeasuredRun StepRun::measured_run(const db::StepRecord& record) const {
   const Seconds measured_s = record.measured_s.value_or(0);
-  return {finished_, !remarks_.reasons().empty(), measured_s, totals_.longest_stop_s(),
-          protocol::noticeable_loss_s(record.others_s + record.limited_s, measured_s)};
+  return {finished_,
+          !remarks_.reasons().empty(),
+          measured_s,
+          totals_.longest_stop_s(),
+          protocol::noticeable_loss_s(record.others_s + record.limited_s, measured_s),
+          record.threads};
 }
 
 void StepRun::describe_replay(StepView& view, std::vector<std::string>& notes) {

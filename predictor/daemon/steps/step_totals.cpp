@@ -392,6 +392,7 @@ void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::v
   describe_calls(record);
   describe_other_programs(record);
   note_calls(record, notes);
+  note_regions(trace.description().threads_per_task, record, notes);
 }
 
 void StepTotals::describe_calls(db::StepRecord& record) const {
@@ -478,11 +479,6 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
                                 io_.total_s, share_of_time(io_.total_s, record), counted(io_.calls, "call", "calls"),
                                 io_.bytes_read, io_.bytes_written));
   }
-  if (regions_.wall_s > 0) {
-    notes.push_back(fmt::format("OpenMP regions took {:.3g} s{}: {}, of which {:.2g} work at a time", regions_.wall_s,
-                                share_of_time(regions_.wall_s, record), counted(regions_.threads, "thread", "threads"),
-                                regions_.work_s / regions_.wall_s));
-  }
   if (look_sleep_s_ > 0) {
     notes.push_back(
         fmt::format("{:.3g} s{} were slept between looks for messages: on every target such a wait ends at the first "
@@ -509,6 +505,16 @@ void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::strin
           fmt::format("{:.1f} % of the time is wall time of gaps too short for the processor clock", percent));
     }
   }
+}
+
+void StepTotals::note_regions(std::uint32_t given, const db::StepRecord& record,
+                              std::vector<std::string>& notes) const {
+  if (!(regions_.wall_s > 0)) return;
+  const std::string of_given =
+      given == 0 || given == regions_.threads ? std::string() : fmt::format(" (each rank was given {})", given);
+  notes.push_back(fmt::format("parallel regions took {:.3g} s{}: {}{}, of which {:.2g} work at a time", regions_.wall_s,
+                              share_of_time(regions_.wall_s, record), counted(regions_.threads, "thread", "threads"),
+                              of_given, regions_.work_s / regions_.wall_s));
 }
 
 std::optional<db::ProgramRun> StepTotals::program() const {

@@ -133,6 +133,8 @@ class StepTotals {
   void describe_calls(db::StepRecord& record) const;
   void describe_other_programs(db::StepRecord& record) const;
   void note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const;
+  // GIVEN: threads that each rank was given; 0: not known.
+  void note_regions(std::uint32_t given, const db::StepRecord& record, std::vector<std::string>& notes) const;
 
   const Rank ranks_;
   StepRemarks& remarks_;

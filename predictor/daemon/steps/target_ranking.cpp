@@ -17,8 +17,9 @@ std::vector<engine::Target> ranked_targets(std::vector<engine::Target> targets,
     const bool network = target.network->name() != ran.network->name();
     const bool nodes = target.nodes != ran.nodes;
     const bool placement = !nodes && target.node_of_rank != ran.node_of_rank;
+    const bool threads = !network && !nodes && !placement && target.threads != ran.threads;
     const double ratio = std::fabs(std::log(static_cast<double>(target.nodes) / ran.nodes));
-    return std::make_tuple(!asked, int{network} + int{nodes} + int{placement}, network, ratio);
+    return std::make_tuple(threads, !asked, int{network} + int{nodes} + int{placement}, network, ratio);
   };
   std::stable_sort(targets.begin() + 1, targets.end(),
                    [&](const engine::Target& a, const engine::Target& b) { return key(a) < key(b); });

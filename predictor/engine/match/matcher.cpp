@@ -137,6 +137,7 @@ void Matcher::emit_regions(Rank rank, const Event& event) {
   const auto time_s = [&](std::size_t at) { return seconds_from_ns(static_cast<Nanoseconds>(event.values[at])); };
   const RegionWork ran{time_s(2), time_s(3), time_s(4), static_cast<double>(event.values[0]),
                        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(event.values[1], 1, kMostRegionThreads))};
+  stats_.region_threads = std::max(stats_.region_threads, ran.threads);
   emit(static_cast<ProcessIndex>(rank), store_.regions_op(ran, event.process_s, kOpEndsEvent));
 }
 

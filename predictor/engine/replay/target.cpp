@@ -55,11 +55,23 @@ std::optional<Waiting> parse_waiting(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_oversubscribed(const Target& target) {
-  const std::uint64_t threads = std::max(1U, target.threads);
+bool is_oversubscribed(const Target& target, std::uint32_t threads) {
+  const std::uint64_t each = std::max(1U, target.threads != 0 ? target.threads : threads);
   std::vector<std::uint64_t> threads_on_node(target.nodes, 0);
   return std::any_of(target.node_of_rank.begin(), target.node_of_rank.end(),
-                     [&](std::uint32_t node) { return (threads_on_node[node] += threads) > target.cores_of(node); });
+                     [&](std::uint32_t node) { return (threads_on_node[node] += each) > target.cores_of(node); });
+}
+
+std::uint32_t filling_threads(const Target& target) {
+  std::vector<std::uint32_t> ranks_on_node(target.nodes, 0);
+  for (const std::uint32_t node : target.node_of_rank) ++ranks_on_node[node];
+  std::optional<std::uint32_t> least;
+  for (std::uint32_t node = 0; node < target.nodes; ++node) {
+    if (ranks_on_node[node] == 0) continue;
+    const std::uint32_t each = target.cores_of(node) / ranks_on_node[node];
+    least = std::min(least.value_or(each), each);
+  }
+  return std::max(1U, least.value_or(1));
 }
 
 Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes) {
@@ -112,7 +124,8 @@ static void use_topology_of(const Target& ran, Target& target) {
   target.topology = ran.topology;
 }
 
-std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks) {
+std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks,
+                                    std::uint32_t threads) {
   std::vector<Target> targets{ran};
   targets.front().other_programs = OtherPrograms::kAsTheyRan;
   const auto add = [&targets](Target target) {
@@ -146,9 +159,14 @@ std::vector<Target> default_targets(const Target& ran, const std::vector<std::sh
       target.speed = ran.speed;
       target.network = network;
       target.placement = "block";
+      target.threads = filling_threads(target);
       use_topology_of(ran, target);
       add(std::move(target));
     }
+  }
+  if (const std::uint32_t filling = filling_threads(ran); threads != 0 && filling > threads) {
+    targets.push_back(ran);
+    targets.back().threads = filling;
   }
   return targets;
 }

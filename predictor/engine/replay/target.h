@@ -57,8 +57,12 @@ struct Target {
   }
 };
 
-// Some node has more ranks, or threads of `threads`, than processors.
-bool is_oversubscribed(const Target& target);
+// Some node has more ranks than processors, or more threads of them. THREADS: of a rank's regions, where the target has
+// as many as ran.
+bool is_oversubscribed(const Target& target, std::uint32_t threads = 1);
+
+// So many threads of each rank fill the nodes: the fullest one's processors by its ranks, at least 1.
+std::uint32_t filling_threads(const Target& target);
 
 // PLACEMENT: "block" (Slurm's: ranks spread as evenly as possible, the first nodes get the extra ones),
 // "cyclic", "plane=K", "map=N0,N1,..." (node of each rank). Errors say what is wrong and what would be right.
@@ -68,10 +72,12 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
 inline constexpr std::size_t kMostDefaultPlaces = std::size_t{1} << 24;
 
 // The targets that lbfd predicts without being asked: the configuration that ran (first, beside the other programs that
-// ran there), then the same ranks
-// on every node count that divides them evenly, on every network. Where the topology of the one that ran is
-// known they use its nodes, and with another node count those that Topology::choose() gives; without any
-// where it has too few. Those beyond kMostDefaultPlaces are left out.
-std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks);
+// ran there), then the same ranks on every node count that divides them evenly, on every network. There their parallel
+// regions have as many threads as fill the nodes; where more than THREADS fill those that ran (0: not known), the last
+// target is what ran with so many. Where the topology of the one that ran is known they use its nodes, and with another
+// node count those that Topology::choose() gives; without any where it has too few. Those beyond kMostDefaultPlaces are
+// left out.
+std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks,
+                                    std::uint32_t threads = 0);
 
 }  // namespace lbf::engine

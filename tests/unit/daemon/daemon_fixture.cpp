@@ -74,6 +74,7 @@ json RingProgram::description(std::uint32_t node, std::uint32_t job) const {
                       {"cpus_on_node", 2},
                       {"start_realtime_ns", 1700000000000000000},
                       {"command", {"./ring", "x"}}};
+  if (threads_given > 0) description["threads_per_task"] = threads_given;
   for (std::size_t i = 0; i < ranks_of_node.size(); ++i) {
     description["nodes"].push_back("n" + std::to_string(i));
     description["tasks_per_node"].push_back(ranks_of_node[i].size());
@@ -91,6 +92,12 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
       const auto compute = [&](double seconds) {
         Event event;
         event.process_s = seconds;
+        const auto ns = static_cast<std::uint64_t>(seconds * 1e9);
+        const std::vector<std::uint64_t> values{1, threads, threads * ns, ns, 0};
+        if (threads > 0) {
+          event.kind = EventKind::kRegions;
+          event.values = values;
+        }
         encoder.add(rank, event);
       };
       const auto send = [&] {

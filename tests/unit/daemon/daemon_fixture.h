@@ -20,6 +20,8 @@ namespace lbf::test {
 struct RingProgram {
   std::vector<std::vector<int>> ranks_of_node = {{0, 1}, {2, 3}};
   int rounds = 40;
+  unsigned threads = 0;                     // above 0: a rank's work is a parallel region of so many
+  unsigned threads_given = 0;               // what the relays say that each rank was given
   double more_work = 1;                     // of each rank than of the one before it, in ms a round
   int batches = 4;                          // of each stream
   std::string library = "Open MPI v4.1.4";  // MPI_Get_library_version, of every process

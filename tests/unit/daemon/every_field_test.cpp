@@ -125,6 +125,7 @@ db::PredictionRecord prediction(const char* kind, double predicted_s) {
   made.target = "2 nodes, block";
   made.nodes = 2;
   made.cores_per_node = 8;
+  made.threads = 4;
   made.placement = "block";
   made.network = "lan-100";
   made.contention = "nic";

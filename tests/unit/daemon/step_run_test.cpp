@@ -1,6 +1,7 @@
 // StepRun without a daemon: placements' names, and that the order of streams does not matter.
 #include "predictor/daemon/steps/step_run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -286,6 +287,41 @@ TEST_F(StepRunTest, OtherTargetsAreComparedWithTheTimeWithoutOtherPrograms) {
     EXPECT_DOUBLE_EQ(*prediction.speedup, reference_s / prediction.predicted_s) << prediction.target;
   }
   EXPECT_EQ(disturbed->predictions.front().self_error_percent, alone->predictions.front().self_error_percent);
+}
+
+// A rank of 2 threads on each of 2 nodes of 2 processors: one node was said to take exactly as long. It has one for
+// each.
+TEST_F(StepRunTest, RegionsHaveAsManyThreadsAsFillTheNodes) {
+  test::RingProgram program;
+  program.ranks_of_node = {{0}, {1}};
+  program.more_work = 0;
+  program.threads = 2;
+  program.threads_given = 2;
+  const std::vector<std::uint32_t> in_turns = {0, 1, 0, 1, 0, 1, 0, 1};
+  const auto view = run(program, in_turns, "hybrid");
+  const auto of = [](const daemon::StepView& step, std::size_t at) {
+    const db::PredictionRecord& one = step.predictions[at];
+    return fmt::format("{} {}: {}, {:.0f}", one.kind, one.nodes, one.target, 1e3 * one.predicted_s);
+  };
+  EXPECT_EQ(view->record.threads, 2U);
+  ASSERT_EQ(view->predictions.size(), 2U);
+  EXPECT_EQ(of(*view, 0), "self 2: 2 nodes, block, 2 threads, 160");
+  EXPECT_EQ(of(*view, 1), "LBF 1: 1 node, block, 1 thread, 320");
+  EXPECT_THAT(view->record.notes, testing::Contains(testing::HasSubstr("parallel regions took 0.32 s")));
+
+  program.threads = 1;
+  program.threads_given = 1;
+  const auto half = run(program, in_turns, "half");
+  ASSERT_EQ(half->predictions.size(), 3U);
+  EXPECT_EQ(of(*half, 2), "LBF 2: 2 nodes, block, 2 threads, 80");
+  program.threads = 0;
+  const auto serial = run(program, in_turns, "serial");
+  ASSERT_EQ(serial->predictions.size(), 2U) << "without regions the threads change nothing";
+  EXPECT_EQ(serial->predictions.back().target, "1 node, block");
+  program.threads = 1;
+  program.threads_given = 4;
+  EXPECT_THAT(run(program, in_turns, "given")->record.notes,
+              testing::Contains(testing::HasSubstr("1 thread (each rank was given 4)")));
 }
 
 TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {

@@ -71,6 +71,21 @@ TEST(TargetDistance, NamesWhatChanged) {
       << "on one node all placements are the same";
 }
 
+TEST(TargetDistance, OtherThreadsOnTheSameNodesAreAnotherPlacement) {
+  const auto with = [](PredictionRecord one, std::uint64_t threads) {
+    one.threads = threads;
+    return one;
+  };
+  const PredictionRecord ran = with(on(2, "block", "lan", 1), 2);
+  EXPECT_EQ(distance_between(ran, with(on(2, "block", "lan", 1), 1)), TargetDistance::kPlacement);
+  EXPECT_EQ(distance_between(ran, with(on(1, "block", "lan", 1), 1)), TargetDistance::kNodes);
+  EXPECT_FALSE(is_same_configuration(ran, with(on(2, "block", "lan", 1), 1), 2));
+  PredictionRecord wider = with(on(2, "block", "lan", 1), 2);
+  wider.cores_per_node = 4;
+  EXPECT_TRUE(is_same_configuration(ran, wider, 2)) << "two threads of the one rank use two of them";
+  EXPECT_FALSE(is_same_configuration(ran, wider, 4));
+}
+
 TEST(Configuration, ProcessorsThatNoRankUsesDoNotCount) {
   PredictionRecord ran = on(4, "block", "lan", 1);
   ran.cores_per_node = 1;

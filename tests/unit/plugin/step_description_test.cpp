@@ -233,6 +233,18 @@ TEST_F(DescriptionTest, ProcessorsAreTheStepsAndNotTheJobs) {
   EXPECT_FALSE(described().contains("cpus_on_node"));
 }
 
+TEST_F(DescriptionTest, ThreadsAreThoseOfOpenMpElseThoseOfTheTasksProcessors) {
+  EXPECT_FALSE(described().contains("threads_per_task"));
+  host().items[S_STEP_CPUS_PER_TASK] = 1;
+  EXPECT_FALSE(described().contains("threads_per_task")) << "srun's default";
+  host().items[S_STEP_CPUS_PER_TASK] = 4;
+  EXPECT_EQ(described()["threads_per_task"], 4);
+  host().environment["OMP_NUM_THREADS"] = "2,3";
+  EXPECT_EQ(described()["threads_per_task"], 2);
+  host().environment["OMP_NUM_THREADS"] = "many";
+  EXPECT_EQ(described()["threads_per_task"], 4);
+}
+
 TEST_F(DescriptionTest, ArgumentsStayWordsAndTooManyAreSaidToBeCut) {
   host().arguments = {"./my app", "-x", "a b", ""};
   auto step = described();

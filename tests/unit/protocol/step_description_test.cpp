@@ -19,6 +19,7 @@ json good() {
           {"tasks_per_node", {2, 1}},
           {"task_ids", {2}},
           {"cpus_on_node", 4},
+          {"threads_per_task", 3},
           {"uid", 1000},
           {"command", {"a", "b"}},
           {"networks", {"x"}},
@@ -33,6 +34,7 @@ TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
   EXPECT_EQ(description->tasks, 3);
   EXPECT_EQ(description->task_ids, std::vector<Rank>{2});
   EXPECT_EQ(description->cpus_on_node, 4u);
+  EXPECT_EQ(description->threads_per_task, 3u);
   EXPECT_EQ(description->uid, uid_t{1000});
   EXPECT_EQ(description->start_realtime_ns, 5);
   EXPECT_EQ(description->raw["future_key"]["x"], 1);

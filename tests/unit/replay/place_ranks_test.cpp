@@ -71,6 +71,43 @@ TEST(DefaultTargets, TheOneThatRanThenEveryNodeCountThatDividesEvenlyOnEveryNetw
                                                   testing::Pair(3, "block lan"), testing::Pair(6, "block lan")));
 }
 
+// 2 ranks of 2 threads on 2 nodes of 2 processors: 1 node takes them with 1 thread each, not as they are.
+TEST(DefaultTargets, AsManyThreadsAsFillTheNodes) {
+  engine::Target ran;
+  ran.node_of_rank = {0, 1};
+  ran.nodes = 2;
+  ran.cores_per_node = 2;
+  ran.network = std::make_shared<const engine::Network>(engine::Network::zero());
+  ran.placement = "block";
+  const auto threads = [&](std::uint32_t given) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> all;
+    for (const engine::Target& target : engine::default_targets(ran, {ran.network}, given))
+      all.emplace_back(target.nodes, target.threads);
+    return all;
+  };
+  using testing::ElementsAre;
+  using testing::Pair;
+  EXPECT_THAT(threads(0), ElementsAre(Pair(2, 0), Pair(1, 1)));
+  EXPECT_THAT(threads(2), ElementsAre(Pair(2, 0), Pair(1, 1)));
+  EXPECT_THAT(threads(1), ElementsAre(Pair(2, 0), Pair(1, 1), Pair(2, 2))) << "half of each node was idle";
+  ran.cores_per_node = 5;
+  EXPECT_THAT(threads(4), ElementsAre(Pair(2, 0), Pair(1, 2), Pair(2, 5)));
+  ran.cores_per_node = 1;
+  EXPECT_THAT(threads(1), ElementsAre(Pair(2, 0), Pair(1, 1)));
+}
+
+TEST(FillingThreads, TheFullestNodeDecides) {
+  engine::Target target;
+  target.nodes = 3;
+  target.node_of_rank = {0, 0, 1};
+  target.cores_of_node = {5, 4, 1};
+  EXPECT_EQ(engine::filling_threads(target), 2U);
+  EXPECT_FALSE(engine::is_oversubscribed(target, 2));
+  EXPECT_TRUE(engine::is_oversubscribed(target, 3));
+  target.threads = 5;
+  EXPECT_TRUE(engine::is_oversubscribed(target, 1)) << "it says itself how many";
+}
+
 TEST(DefaultTargets, NothingTwice) {
   engine::Target ran;
   ran.node_of_rank = {0, 0, 1, 1};

@@ -61,11 +61,24 @@ TEST(SrunFlags, OvercommitWhereRanksShareProcessors) {
 TEST(SrunFlags, GiveEachThreadAProcessor) {
   Step step;
   step.ranks = 4;
-  step.threads = 2;
-  EXPECT_EQ(srun_flags(step, target(1, 8, "block")), "-N1 -n4 --cpus-per-task=2");
-  EXPECT_EQ(srun_flags(step, target(2, 4, "block")),
+  const auto with = [](TargetPrediction one, std::uint64_t threads) {
+    one.threads = threads;
+    return one;
+  };
+  step.predictions = {with(target(1, 8, "block"), 2)};
+  step.predictions.front().kind = "self";
+  EXPECT_EQ(srun_flags(step, step.predictions.front()), "-N1 -n4 --cpus-per-task=2");
+  EXPECT_EQ(srun_flags(step, with(target(2, 4, "block"), 2)),
             "-N2 -n4 --distribution=block --ntasks-per-node=2 --cpus-per-task=2");
-  EXPECT_EQ(srun_flags(step, target(1, 4, "block")), "-N1 -n4 --overcommit --cpus-per-task=4");
+  EXPECT_EQ(srun_flags(step, with(target(1, 4, "block"), 2)), "-N1 -n4 --overcommit --cpus-per-task=4");
+  // A script may say OMP_NUM_THREADS itself.
+  EXPECT_EQ(srun_flags(step, with(target(2, 8, "block"), 4)),
+            "-N2 -n4 --distribution=block --ntasks-per-node=2 --cpus-per-task=4 --export=ALL,OMP_NUM_THREADS=4");
+  EXPECT_EQ(srun_flags(step, with(target(1, 4, "block"), 1)),
+            "-N1 -n4 --cpus-per-task=1 --export=ALL,OMP_NUM_THREADS=1");
+  EXPECT_EQ(describe(with(target(2, 8, "cyclic"), 4), false), "2 nodes, cyclic, 4 threads");
+  EXPECT_FALSE(is_oversubscribed(step, with(target(2, 4, "block"), 2)));
+  EXPECT_TRUE(is_oversubscribed(step, with(target(1, 4, "block"), 2)));
 }
 
 TEST(SrunFlags, NothingWithoutNodesOrRanks) {
