@@ -26,6 +26,8 @@ std::string layout_of(const Candidate& candidate) {
   std::string out;
   if (!candidate.set.constraint.empty()) out += " (" + candidate.set.constraint + ")";
   if (candidate.target.nodes > 1) out += ", " + (candidate.is_map() ? "computed mapping" : candidate.target.placement);
+  if (const std::uint32_t threads = candidate.target.threads; threads > 0)
+    out += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
   return out;
 }
 
@@ -53,7 +55,10 @@ std::string srun_flags(const Candidate& candidate, const std::string& host_file)
     // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
     // Slurm refuses more than the smallest node has.
     if (least_cores(target) > 1) flags += fmt::format(" --cpus-per-task={}", least_cores(target));
+  } else if (target.threads > 0) {
+    flags += fmt::format(" --cpus-per-task={}", target.threads);
   }
+  if (target.threads > 0) flags += fmt::format(" --export=ALL,OMP_NUM_THREADS={}", target.threads);
   return flags;
 }
 

@@ -197,6 +197,7 @@ Candidate candidate(const Cluster& cluster, const NodeSet& set, const CandidateO
   made.overcommits = most_beyond(node_of_rank, cores_of(cluster, set)) > 0;
   made.target.node_of_rank = std::move(node_of_rank);
   made.target.placement = std::move(placement);
+  if (options.fills_nodes) made.target.threads = engine::filling_threads(made.target);
   return made;
 }
 
@@ -224,11 +225,12 @@ std::uint32_t least_cores(const engine::Target& target) {
 }
 
 bool computes_alike(const engine::Target& a, const engine::Target& b) {
-  if (a.nodes != b.nodes || a.node_of_rank != b.node_of_rank) return false;
+  if (a.nodes != b.nodes || a.node_of_rank != b.node_of_rank || a.threads != b.threads) return false;
   const std::vector<std::uint32_t> ranks = ranks_of_nodes(a);
   for (std::uint32_t node = 0; node < a.nodes; ++node) {
     if (a.speed_of(node) != b.speed_of(node)) return false;
-    if (std::min(a.cores_of(node), ranks[node]) != std::min(b.cores_of(node), ranks[node])) return false;
+    const std::uint32_t most = ranks[node] * std::max(a.threads, 1U);
+    if (std::min(a.cores_of(node), most) != std::min(b.cores_of(node), most)) return false;
   }
   return true;
 }

@@ -52,6 +52,7 @@ struct CandidateOptions {
   std::vector<std::shared_ptr<const engine::Network>> known_networks;
   std::uint64_t memory_per_rank_mib = 0;  // 0: not considered
   bool overcommit = false;                // more ranks than processors on a node, too
+  bool fills_nodes = false;               // with as many threads of each rank as fill the nodes, else as many as ran
   bool block = true, cyclic = true, plane = true;
   engine::Waiting waiting = engine::Waiting::kYield;
 };
@@ -60,7 +61,7 @@ struct CandidateOptions {
 std::vector<std::uint32_t> ranks_of_nodes(const engine::Target& target);
 // Processors of the smallest node.
 std::uint32_t least_cores(const engine::Target& target);
-// The same ranks on each node, as fast, and as many processors as they can use.
+// The same ranks on each node, with as many threads, as fast, and as many processors as they can use.
 bool computes_alike(const engine::Target& a, const engine::Target& b);
 
 // Ranks that fit on a node: its processors (with overcommit: all), its memory. 0: none.

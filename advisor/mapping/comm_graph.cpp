@@ -17,8 +17,26 @@ Seconds CommGraph::total_process_s() const {
   return std::accumulate(process_s_.begin(), process_s_.end(), 0.0);
 }
 
+std::uint32_t CommGraph::most_threads() const {
+  std::uint32_t most = 0;
+  for (const RegionTotal& regions : regions_) most = std::max(most, regions.threads);
+  return most;
+}
+
+Seconds CommGraph::least_s(Rank rank, std::uint32_t threads) const {
+  const RegionTotal& in = regions(rank);
+  if (in.threads == 0) return process_s(rank);
+  return process_s(rank) - in.ran_s + in.alone_s + in.divided_s / (threads != 0 ? threads : in.threads);
+}
+
+Seconds CommGraph::work_s(Rank rank) const {
+  return least_s(rank, 1);
+}
+
 CommGraphBuilder::CommGraphBuilder(Rank ranks)
-    : process_s_(static_cast<std::size_t>(ranks)), blocked_s_(static_cast<std::size_t>(ranks)) {}
+    : process_s_(static_cast<std::size_t>(ranks)),
+      regions_(process_s_.size()),
+      blocked_s_(static_cast<std::size_t>(ranks)) {}
 
 void CommGraphBuilder::add_message(Rank from, Rank to, Bytes bytes) {
   if (from == to) return;
@@ -27,9 +45,18 @@ void CommGraphBuilder::add_message(Rank from, Rank to, Bytes bytes) {
   ++flow.messages;
 }
 
+void CommGraphBuilder::add_regions(Rank rank, const RegionTotal& regions) {
+  RegionTotal& total = regions_[static_cast<std::size_t>(rank)];
+  total.ran_s += regions.ran_s;
+  total.alone_s += regions.alone_s;
+  total.divided_s += regions.divided_s;
+  total.threads = std::max(total.threads, regions.threads);
+}
+
 CommGraph CommGraphBuilder::finish() const {
   CommGraph graph;
   graph.process_s_ = process_s_;
+  graph.regions_ = regions_;
   graph.blocked_s_ = blocked_s_;
   std::vector<std::vector<Arc>> arcs(process_s_.size());
   for (const auto& [key, flow] : flows_) {

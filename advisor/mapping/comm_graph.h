@@ -26,6 +26,14 @@ struct Arc {
   std::uint64_t messages() const { return messages_out + messages_in; }
 };
 
+// Parallel regions of a rank, in seconds at speed 1 (docs/adr/0012-threads.md, "Model").
+struct RegionTotal {
+  Seconds ran_s = 0;          // of process_s, as they ran
+  Seconds alone_s = 0;        // of the work that of one thread
+  Seconds divided_s = 0;      // the rest, which any number of threads share
+  std::uint32_t threads = 0;  // of the largest team; 0: there are none
+};
+
 class CommGraph {
  public:
   Rank ranks() const { return static_cast<Rank>(process_s_.size()); }
@@ -38,6 +46,12 @@ class CommGraph {
   Bytes bytes() const { return bytes_; }  // all messages between different ranks
   std::uint64_t messages() const { return messages_; }
   Seconds process_s(Rank rank) const { return process_s_[static_cast<std::size_t>(rank)]; }
+  const RegionTotal& regions(Rank rank) const { return regions_[static_cast<std::size_t>(rank)]; }
+  std::uint32_t most_threads() const;  // of any region; 0: there are none
+  // What a processor of speed 1 takes at least with so many threads; 0: as many as ran.
+  Seconds least_s(Rank rank, std::uint32_t threads) const;
+  // Of all threads.
+  Seconds work_s(Rank rank) const;
   // Off the processor, and in calls that are not modelled: no placement shortens it.
   Seconds blocked_s(Rank rank) const { return blocked_s_[static_cast<std::size_t>(rank)]; }
   Seconds total_process_s() const;
@@ -47,6 +61,7 @@ class CommGraph {
   std::vector<std::size_t> first_;  // ranks + 1
   std::vector<Arc> arcs_;
   std::vector<Seconds> process_s_;
+  std::vector<RegionTotal> regions_;
   std::vector<Seconds> blocked_s_;
   Bytes bytes_ = 0;
   std::uint64_t messages_ = 0;
@@ -58,6 +73,8 @@ class CommGraphBuilder {
   // REQUIRES: ranks of the program.
   void add_message(Rank from, Rank to, Bytes bytes);
   void add_process_time(Rank rank, Seconds process_s) { process_s_[static_cast<std::size_t>(rank)] += process_s; }
+  // RAN_S of process time that was added, too.
+  void add_regions(Rank rank, const RegionTotal& regions);
   void add_blocked_time(Rank rank, Seconds blocked_s) { blocked_s_[static_cast<std::size_t>(rank)] += blocked_s; }
   CommGraph finish() const;
 
@@ -68,6 +85,7 @@ class CommGraphBuilder {
   };
   std::unordered_map<std::uint64_t, Flow> flows_;  // from and to -> what flows
   std::vector<Seconds> process_s_;
+  std::vector<RegionTotal> regions_;
   std::vector<Seconds> blocked_s_;
 };
 

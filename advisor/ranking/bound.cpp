@@ -18,8 +18,8 @@ Work work_of(const engine::Target& target, const CommGraph& graph) {
   Work work{std::vector<Seconds>(target.nodes, 0), 0};
   for (Rank rank = 0; rank < graph.ranks(); ++rank) {
     const std::uint32_t node = target.node_of_rank[static_cast<std::size_t>(rank)];
-    const Seconds alone_s = graph.process_s(rank) / target.speed_of(node);
-    work.of_node[node] += alone_s / target.cores_of(node);
+    const Seconds alone_s = graph.least_s(rank, target.threads) / target.speed_of(node);
+    work.of_node[node] += graph.work_s(rank) / target.speed_of(node) / target.cores_of(node);
     work.longest_rank_s = std::max(work.longest_rank_s, alone_s + graph.blocked_s(rank));
   }
   return work;
@@ -73,7 +73,8 @@ Bound bound_of(const engine::Target& target, const CommGraph& graph, std::uint64
 
   for (Rank rank = 0; rank < graph.ranks(); ++rank) {
     const std::uint32_t node = target.node_of_rank[static_cast<std::size_t>(rank)];
-    Seconds sum = std::max(graph.process_s(rank) / target.speed_of(node), work.of_node[node]) + graph.blocked_s(rank);
+    Seconds sum = std::max(graph.least_s(rank, target.threads) / target.speed_of(node), work.of_node[node]) +
+                  graph.blocked_s(rank);
     for (const Arc& arc : graph.arcs(rank)) {
       const std::uint32_t other = target.node_of_rank[static_cast<std::size_t>(arc.peer)];
       const engine::PathCost& path = localities.path(localities.of(node, other));

@@ -247,6 +247,7 @@ nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
   } else if (!one.start.why_not.empty()) {
     json["why_no_start"] = one.start.why_not;
   }
+  if (target.threads > 0) json["threads"] = target.threads;
   if (one.verdict == Verdict::kReplayed) {
     json["lbf_s"] = one.time_s;
     json["node_hours"] = one.node_hours();

@@ -72,6 +72,7 @@ class Session {
     Result<advisor::CommGraph> graph = trace_.graph();
     if (!graph) return graph.error();
     graph_ = std::move(*graph);
+    options_.candidates.fills_nodes = graph_.most_threads() > 0;
     result_.bytes = graph_.bytes();
     result_.messages = graph_.messages();
     for (const auto& step : {&Session::find_baseline, &Session::look_at_baseline}) {
@@ -111,6 +112,7 @@ class Session {
     target.node_of_rank = std::move(node_of_rank);
     target.placement = placement_name(target, placement);
     target.waiting = options_.candidates.waiting;
+    target.threads = graph_.most_threads();
     target.network = ran.network != nullptr ? ran.network : sets.front().network;
     now.set.network = target.network;
     if (!ran.partition.empty() && cluster_.find_partition(ran.partition) != nullptr) now.set.partition = ran.partition;

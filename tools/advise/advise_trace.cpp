@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "predictor/engine/replay/region_time.h"
 #include "tools/trace/op_walk.h"
 
 namespace lbf::tools {
@@ -10,12 +11,15 @@ namespace {
 class GraphVisitor final : public OpWalk::Visitor {
  public:
   explicit GraphVisitor(Rank ranks) : ranks_(static_cast<engine::ProcessIndex>(ranks)), builder_(ranks) {}
+  // Of the ops that will be visited.
+  void set_store(const engine::OpStore& store) { store_ = &store; }
 
   Result<void> visit(engine::ProcessIndex process, const engine::Op& op, const engine::Message* message,
                      bool /*sent*/) override {
     // Actors (non-blocking collectives) use no processor.
     if (process < ranks_) {
       builder_.add_process_time(static_cast<Rank>(process), op.work_s);
+      if ((op.flags & engine::kOpRegions) != 0) add_regions(static_cast<Rank>(process), op);
       if (op.kind == engine::OpKind::kBlocked) builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
     }
     if (op.kind == engine::OpKind::kSend && message != nullptr && !message->internal)
@@ -25,7 +29,14 @@ class GraphVisitor final : public OpWalk::Visitor {
   advisor::CommGraph finish() const { return builder_.finish(); }
 
  private:
+  void add_regions(Rank rank, const engine::Op& op) {
+    const engine::RegionWork& ran = store_->regions().at(op.region());
+    const Seconds alone_s = engine::undivided_s(ran);
+    builder_.add_regions(rank, {op.work_s, alone_s, ran.work_s - alone_s, ran.threads});
+  }
+
   engine::ProcessIndex ranks_;
+  const engine::OpStore* store_ = nullptr;
   advisor::CommGraphBuilder builder_;
 };
 
@@ -43,6 +54,7 @@ AdviseTrace::AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& 
 Result<advisor::CommGraph> AdviseTrace::graph() {
   GraphVisitor visitor(ranks());
   OpWalk walk(ranks(), ~Bytes{0}, visitor, OpWalk::Windows::kTaken);
+  visitor.set_store(walk.store());
   walk.set_mpi(mpi_);
   const auto sink = one_by_one([&](Rank rank, const Event& event) {
     call_s_ += event.call_s;

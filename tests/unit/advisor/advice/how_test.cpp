@@ -77,6 +77,19 @@ TEST(SrunFlags, WhereAndWithWhat) {
   EXPECT_EQ(srun_flags(crowded, "./h"), "-N2 -n5 --distribution=block --overcommit --cpus-per-task=2");
 }
 
+TEST(SrunFlags, ThreadsOfEachRank) {
+  Candidate one = candidate("block", {0, 0, 1, 1}, 2);
+  one.target.cores_per_node = 8;
+  one.target.threads = 4;
+  EXPECT_EQ(srun_flags(one, "./h"),
+            "-N2 -n4 --distribution=block --ntasks-per-node=2 --cpus-per-task=4 --export=ALL,OMP_NUM_THREADS=4");
+  EXPECT_EQ(describe_briefly(one), "2 nodes, block, 4 threads");
+  one.overcommits = true;
+  one.target.threads = 1;
+  EXPECT_EQ(srun_flags(one, "./h"),
+            "-N2 -n4 --distribution=block --overcommit --cpus-per-task=8 --export=ALL,OMP_NUM_THREADS=1");
+}
+
 TEST(SrunFlags, ComputedMappings) {
   const Candidate map = candidate("map", {0, 1, 1, 0}, 2);
   EXPECT_EQ(srun_flags(map, "./hosts"), "-N2 -n4 --distribution=arbitrary --nodelist=./hosts");

@@ -173,10 +173,13 @@ TEST(Candidates, DistributionsThatDiffer) {
     EXPECT_THAT(one.node_names, ElementsAre("n1", "n2"));
   }
   EXPECT_THAT(placements, ElementsAre("block", "cyclic", "plane=4", "plane=2"));
+  EXPECT_EQ(distributed_candidates(cluster, sets[0], options).front().target.threads, 0U);
   // With one rank a node they are all the same.
   options.ranks = 2;
   options.node_counts = {2};
   EXPECT_EQ(distributed_candidates(cluster, sets_of(cluster, options)[0], options).size(), 1U);
+  options.fills_nodes = true;
+  EXPECT_EQ(distributed_candidates(cluster, sets_of(cluster, options)[0], options).front().target.threads, 8U);
 }
 
 TEST(Candidates, NodesWithoutRanksAreLeftOutOfAMap) {
@@ -210,6 +213,13 @@ TEST(Candidates, ComputeAlikeWhereNoReplayTellsThemApart) {
   EXPECT_FALSE(computes_alike(one, other));
   other = one;
   other.node_of_rank = {0, 1, 1};
+  EXPECT_FALSE(computes_alike(one, other));
+  one.threads = 2;
+  other = one;
+  other.cores_per_node = 3;
+  EXPECT_FALSE(computes_alike(one, other)) << "two ranks of two threads";
+  other = one;
+  other.threads = 1;
   EXPECT_FALSE(computes_alike(one, other));
 }
 

@@ -41,6 +41,27 @@ TEST(Bound, LoadBalance) {
   EXPECT_DOUBLE_EQ(bound_of(mixed, graph, 0).processors_s, 10);
 }
 
+// 5 s of which 3 in regions of two threads, which worked 5 s: 1 s of it one thread alone, 4 s shared.
+TEST(Bound, ThreadsShareTheWorkOfRegions) {
+  CommGraphBuilder builder(1);
+  builder.add_process_time(0, 5);
+  builder.add_regions(0, {2, 0.5, 3, 2});
+  builder.add_regions(0, {1, 0.5, 1, 1});
+  const CommGraph graph = builder.finish();
+  EXPECT_EQ(graph.most_threads(), 2U);
+  engine::Target target = target_of({0}, 1, test::slow_network());
+  const auto with = [&](std::uint32_t threads) {
+    target.threads = threads;
+    return bound_of(target, graph, 0).processors_s;
+  };
+  EXPECT_DOUBLE_EQ(with(0), 5);
+  EXPECT_DOUBLE_EQ(with(1), 7);
+  EXPECT_DOUBLE_EQ(with(2), 5);
+  EXPECT_DOUBLE_EQ(with(4), 4);
+  target.cores_per_node = 1;
+  EXPECT_DOUBLE_EQ(with(4), 7) << "all of it on one processor";
+}
+
 TEST(Bound, BusiestLink) {
   const CommGraph graph = test::graph_of(4, {{0, 1, 1000}, {0, 2, 2000000}, {3, 0, 500000}, {2, 3, 7}});
   const std::vector<std::uint32_t> two_nodes{0, 0, 1, 1};
