@@ -34,9 +34,11 @@ constexpr PoolGap pool_gap(std::uint64_t cpu, std::uint64_t blocked, std::uint64
 // Used by its thread only.
 class PoolClock {
  public:
+  // Whether others_in() a gap of GAP ticks reads a clock.
+  bool is_due(std::uint64_t gap) const noexcept { return gap >= read_after_; }
   // Others' ticks in the gap of GAP ticks that ends now, when the thread's processor time is CPU_NS. Not read: 0.
   std::uint64_t others_in(std::uint64_t gap, std::uint64_t cpu_ns) noexcept {
-    if (gap < read_after_) return 0;
+    if (!is_due(gap)) return 0;
     const std::uint64_t begin = ticks_now();
     const std::uint64_t others_ns = above(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), cpu_ns);
     const std::uint64_t now = ticks_now();

@@ -67,6 +67,8 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
   const bool is_alone =
       !thread.mode.shared && process.threads.load(std::memory_order_relaxed) == &thread && thread.next == nullptr;
   if (thread.regions == nullptr || !is_alone || has_regions(thread) || preload_regions().seen()->wall != 0) return;
+  if (!thread.pool.is_due(gap)) return;
+  thread.cost.beside_calls_ticks += tick_clock.cpu_read;
   const std::uint64_t others = thread.pool.others_in(gap, thread.clock.cpu_ns());
   const std::uint64_t cpu = gap - split.preempted - split.blocked;
   const PoolGap pool = pool_gap(cpu, split.blocked, others, thread.pool.threads());
