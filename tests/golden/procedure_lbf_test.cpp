@@ -1,5 +1,14 @@
 // Procedure LBF by hand: every branch of TR Fig. 2, Critical Path Zeroing, and what goes beyond them
-// (docs/procedures.md). All times are exact in binary.
+// (docs/procedures.md). All times are exact in binary. How lines of Fig. 2 are read that are misprinted:
+//   17, 20    without F a receiver with Cr < Cs keeps Cr: `longest` is Cs
+//   18, 19    `lastTime` is set only where Cs > Cr: in both branches
+//   20        `TF (rmtF)`: `IF (rmtF)`
+//   22        empty: `ELSE` of line 21
+//   26        `longest += rmtFCP`: `rmtF`
+//   9, 10     two statements: after the send `longest` without F, then F = 0
+//   27 to 32  `active` 1 or 0: a counter, for recursion
+//   11        Cs, Cr: lengths of the new path
+//   1         messages take no time: the target's network; `zero` is the paper's
 #include <gtest/gtest.h>
 
 #include <sstream>
