@@ -61,12 +61,13 @@ enum Key : unsigned {
   kSelf = 1u << 13,
   kCalls = 1u << 14,
   kEvery = 1u << 15,
+  kLooks = 1u << 16,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 16> kKeyNames{{{"to", kTo},
+inline constexpr std::array<KeyName, 17> kKeyNames{{{"to", kTo},
                                                     {"from", kFrom},
                                                     {"tag", kTag},
                                                     {"bytes", kBytes},
@@ -81,7 +82,8 @@ inline constexpr std::array<KeyName, 16> kKeyNames{{{"to", kTo},
                                                     {"time", kTime},
                                                     {"self", kSelf},
                                                     {"calls", kCalls},
-                                                    {"every", kEvery}}};
+                                                    {"every", kEvery},
+                                                    {"looks", kLooks}}};
 
 struct LineKind {
   std::string_view name;
@@ -90,7 +92,7 @@ struct LineKind {
   unsigned optional;
 };
 inline constexpr std::array<LineKind, 14> kLineKinds{{
-    {"compute", EventKind::kCompute, 0, 0},
+    {"compute", EventKind::kCompute, 0, kLooks | kTime},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
     {"startRecv", EventKind::kStartRecv, kFrom | kTag, kComm | kReq},

@@ -327,6 +327,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
       case engine::OpKind::kBlockEnd:
       case engine::OpKind::kCopy:
       case engine::OpKind::kReduce:
+      case engine::OpKind::kVainLooks:
         break;
     }
   }

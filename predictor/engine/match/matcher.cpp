@@ -414,6 +414,13 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kRequestFree:
       return feed_request_free(rank, event);
     case EventKind::kCompute:
+      if (vain_looks(event) > 0) {
+        if (event.process_s > 0) emit(process, Op::plain(OpKind::kCompute, event.process_s, 0));
+        emit(process, Op::vain_looks(vain_looks(event), event.call_s, kOpEndsEvent));
+        return {};
+      }
+      emit_plain(rank, event);
+      return {};
     case EventKind::kEnter:
     case EventKind::kLeave:
     case EventKind::kProcedure:

@@ -30,6 +30,7 @@ struct Live {
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
   double connected = kInfinity;                     // since its first send over a path with first_peer has left
   double looks_since = 0;                           // of a kLook
+  bool looks = false;                               // in a kVainLooks
   bool settled = false;                             // it has received over such a path
   double finish = 0;
 };
@@ -157,11 +158,10 @@ class Simulation {
     }
   }
   // Do processes of this node let each other go on when they wait?
-  bool takes_turns(int node) const {
-    const Path& path = farthest();
+  bool takes_turns(int node) const { return yields_in_vain(node) && (farthest().turn > 0 || farthest().switching > 0); }
+  bool yields_in_vain(int node) const {
     const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
-    return machine_.yields && ranks > machine_.cores[static_cast<std::size_t>(node)] &&
-           (path.turn > 0 || path.switching > 0);
+    return machine_.yields && ranks > machine_.cores[static_cast<std::size_t>(node)];
   }
   const Path& farthest() const {
     const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
@@ -270,7 +270,8 @@ class Simulation {
       me.asleep_until = -1;
       const Action& action = process.actions[me.next];
       const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
-                         action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce;
+                         action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce &&
+                         action.kind != Action::Kind::kVainLooks;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
@@ -281,6 +282,12 @@ class Simulation {
         case Action::Kind::kReduce: {
           const Table& table = action.kind == Action::Kind::kCopy ? machine_.copy : machine_.reduce;
           if (me.phase++ == 0 && work(cost(table, action.bytes))) return true;
+          break;
+        }
+        case Action::Kind::kVainLooks: {
+          me.looks = me.phase++ == 0 && yields_in_vain(node_of(process.rank)) &&
+                     work(std::max(action.seconds, action.looks * farthest().turn));
+          if (me.looks) return true;
           break;
         }
         case Action::Kind::kBlocked:
@@ -376,10 +383,15 @@ class Simulation {
   // False: nothing will ever happen again.
   bool pass_time() {
     std::map<int, int> sharers;
+    std::set<int> looked_at;  // nodes where a rank looks in vain: those that wait have their turns
+    for (std::size_t p = 0; p < live_.size(); ++p) {
+      if (live_[p].looks) looked_at.insert(node_of(program_.processes[p].rank));
+    }
     for (std::size_t p = 0; p < live_.size(); ++p) {
       const Process& process = program_.processes[p];
       if (process.background || live_[p].next >= process.actions.size()) continue;
-      if (live_[p].work > 0 || (machine_.spins && live_[p].waits)) ++sharers[node_of(process.rank)];
+      const bool wait_shares = machine_.spins || looked_at.count(node_of(process.rank)) > 0;
+      if (live_[p].work > 0 || (wait_shares && live_[p].waits)) ++sharers[node_of(process.rank)];
     }
     const auto rate = [&](std::size_t p) {
       const int node = node_of(program_.processes[p].rank);

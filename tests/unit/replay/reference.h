@@ -14,11 +14,26 @@ namespace lbf::reference {
 struct Action {
   // kSend goes on once its buffer is free, kIsend at once; kWaitSend waits for the buffer of a kIsend. kRecv
   // posts the receive itself unless a kPost did. kLook sleeps, and looks for the message once in each `seconds`. kCopy
-  // and kReduce are work that the machine's tables tell.
-  enum class Kind { kWork, kBlocked, kSend, kIsend, kWaitSend, kPost, kRecv, kLook, kPeek, kCopy, kReduce } kind;
-  double seconds = 0;       // kWork at speed 1, kBlocked, kLook
+  // and kReduce are work that the machine's tables tell. kVainLooks is work in which each look gives the processor
+  // away, where ranks have none of their own.
+  enum class Kind {
+    kWork,
+    kBlocked,
+    kSend,
+    kIsend,
+    kWaitSend,
+    kPost,
+    kRecv,
+    kLook,
+    kPeek,
+    kCopy,
+    kReduce,
+    kVainLooks
+  } kind;
+  double seconds = 0;       // kWork at speed 1, kBlocked, kLook, kVainLooks
   std::size_t message = 0;  // all others
   double bytes = 0;         // kCopy, kReduce
+  double looks = 0;         // kVainLooks
 };
 
 struct Message {
