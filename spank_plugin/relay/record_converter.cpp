@@ -49,13 +49,33 @@ bool is_look(std::uint16_t function_id) {
   }
 }
 
-// Equal to 1 %: an event with another period costs a shape of its own in its batch (docs/formats/wire-v1.md).
-Nanoseconds rounded_period(Nanoseconds period_ns) {
+// ... or wait.
+bool ends_wait(std::uint16_t function_id) {
+  const MpiFunction* const function = mpi_function(function_id);
+  if (function == nullptr) return false;
+  switch (function->role) {
+    case MpiRole::kWait:
+    case MpiRole::kWaitany:
+    case MpiRole::kWaitall:
+    case MpiRole::kWaitsome:
+    case MpiRole::kRequestGetStatus:
+    case MpiRole::kRecv:
+    case MpiRole::kMrecv:
+    case MpiRole::kProbe:
+    case MpiRole::kMprobe:
+      return true;
+    default:
+      return is_look(function_id);
+  }
+}
+
+// Equal to 1 %: an event with another number costs a shape of its own in its batch (docs/formats/wire-v1.md).
+std::uint64_t rounded(std::uint64_t number) {
   constexpr int kBits = 7;
-  const int width = std::bit_width(static_cast<std::uint64_t>(period_ns));
+  const int width = std::bit_width(number);
   const int low = width > kBits ? width - kBits : 0;
-  const Nanoseconds half = low > 0 ? Nanoseconds{1} << (low - 1) : 0;
-  return (period_ns + half) >> low << low;
+  const std::uint64_t half = low > 0 ? std::uint64_t{1} << (low - 1) : 0;
+  return (number + half) >> low << low;
 }
 
 Error bad_record(const ring::Record& record, const std::string& what) {
@@ -82,6 +102,10 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     blocked_ticks_ = add_saturating(blocked_ticks_, adjustment.blocked);
     look_sleep_ticks_ = add_saturating(look_sleep_ticks_, adjustment.look_sleep);
     look_sleeps_ += adjustment.look_sleeps;
+    const ring::Looks looks = ring::looks_of(values);
+    looks_.count = add_saturating(looks_.count, looks.count);
+    looks_.cpu = add_saturating(looks_.cpu, looks.cpu);
+    looks_.between = add_saturating(looks_.between, looks.between);
     return {};
   }
   if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
@@ -130,8 +154,10 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t leave = std::max(record.leave, record.enter);
   const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
-  const std::uint64_t dropped = std::min(dropped_ticks_, gap - blocked);
-  const std::uint64_t process = gap - blocked - dropped;
+  const std::uint64_t known = std::min(dropped_ticks_, gap - blocked);
+  const ring::Looks looks = take_vain_looks(record.function, known);
+  const std::uint64_t dropped = known - looks.cpu - looks.between;
+  const std::uint64_t process = gap - blocked - dropped - looks.cpu;
   unrecorded_ticks_ += dropped;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
@@ -151,6 +177,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   event.call_s = call_rounding_.take(call, seconds_per_tick);
   if (blocked > 0) add_blocked(blocked, event, seconds_per_tick, sink);
   look_sleep_ticks_ = look_sleeps_ = 0;
+  if (looks.count > 0) sink(vain_looks_event(looks.count, call_rounding_.take(looks.cpu, seconds_per_tick)));
   exited_ = event.kind == EventKind::kExit;
   if (event.kind == EventKind::kWindowClose) closed_ = true;
   if (event.kind == EventKind::kSkipped && skipped_side(event) == SkippedSide::kEverything) off_ = true;
@@ -174,8 +201,19 @@ void RecordConverter::add_blocked(std::uint64_t blocked, const Event& event, Sec
   }
   if (look_sleep == 0) return;
   off.off_s = off_rounding_.take(look_sleep, seconds_per_tick);
-  set_look_period(off, rounded_period(off.off_s.ns() / static_cast<Nanoseconds>(look_sleeps_)));
+  const std::uint64_t period_ns = static_cast<std::uint64_t>(off.off_s.ns()) / look_sleeps_;
+  set_look_period(off, static_cast<Nanoseconds>(rounded(period_ns)));
   sink(off);
+}
+
+// Who looks, finds nothing, and then sends, or ends its round of looks in another way, did not wait.
+ring::Looks RecordConverter::take_vain_looks(std::uint16_t function, std::uint64_t dropped) {
+  ring::Looks looks = std::exchange(looks_, {});
+  if (looks.count == 0 || ends_wait(function)) return {};
+  looks.count = rounded(std::min(looks.count, static_cast<std::uint64_t>(kLongestNs)));
+  looks.cpu = std::min(looks.cpu, dropped);
+  looks.between = std::min(looks.between, dropped - looks.cpu);
+  return looks;
 }
 
 Result<void> RecordConverter::check_definition(const ring::Record& record,

@@ -86,6 +86,8 @@ class RecordConverter {
 
   // kBlocked events before EVENT, of BLOCKED ticks off the processor since the record before.
   void add_blocked(std::uint64_t blocked, const Event& event, Seconds seconds_per_tick, const RelayEventSink& sink);
+  // The looks before a record of FUNCTION, where they were no waiting; their ticks are part of DROPPED.
+  ring::Looks take_vain_looks(std::uint16_t function, std::uint64_t dropped);
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
@@ -97,6 +99,7 @@ class RecordConverter {
   std::uint64_t blocked_ticks_ = 0;
   std::uint64_t look_sleep_ticks_ = 0;  // of the latter
   std::uint64_t look_sleeps_ = 0;
+  ring::Looks looks_;  // since the last record
   Rounding process_rounding_;
   Rounding call_rounding_;
   Rounding off_rounding_;
