@@ -498,6 +498,8 @@ Result<void> Matcher::feed_after_sleep(Rank rank, RankState& state, const Event&
     keep_sleep(rank, sleep);
     fed = feed_one(rank, state, event);
   }
+  // One sleep is no habit: a rank that was off its processor between two looks of a busy loop.
+  if (sleep.off_s == 0 && ++state.sleep.awake == Sleep::kMostAwake) state.sleep.function = 0;
   state.looks = state.sleep.off_s > 0 || state.sleep.function != 0;
   return fed;
 }
