@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace lbf::engine {
 
@@ -76,8 +77,13 @@ void SharedReplay::grow_messages() {
 // --- processors
 
 double SharedReplay::rate(const Node& node) const {
-  const bool awake_share = node.spins || node.looking > 0;
-  const double sharers = static_cast<double>(node.runnable.size() + (awake_share ? node.awake : 0));
+  if (node.looking > 0) [[unlikely]] {
+    // All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set
+    // the pace.
+    const double sharers = static_cast<double>(node.runnable.size() + node.awake);
+    return sharers <= node.cores ? node.speed : node.speed / std::ceil(sharers / node.cores);
+  }
+  const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0));
   return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
 }
 

@@ -396,6 +396,8 @@ class Simulation {
     const auto rate = [&](std::size_t p) {
       const int node = node_of(program_.processes[p].rank);
       const auto n = static_cast<std::size_t>(node);
+      if (looked_at.count(node) > 0)  // the slowest of its processors
+        return machine_.speed[n] / std::max(1, (sharers[node] + machine_.cores[n] - 1) / machine_.cores[n]);
       return machine_.speed[n] * std::min(1.0, static_cast<double>(machine_.cores[n]) / sharers[node]);
     };
     const std::vector<std::size_t> heads = in_links();
