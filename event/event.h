@@ -19,7 +19,9 @@ namespace lbf {
 
 // Append only: the numbers are part of the wire format.
 enum class EventKind : std::uint8_t {
-  kCompute = 0,      // the papers' nonendRecv without a message: process time passes
+  kCompute = 0,      // the papers' nonendRecv without a message: process time passes. With vain_looks: then so many
+                     // looks for a message (MPI_Test, MPI_Iprobe ...) found none, and the rank went on without one;
+                     // `call_s` = processor time of these calls
   kSend = 1,         // blocking send (all modes; sync=1: Ssend)
   kIsend = 2,        // non-blocking send, `request` names it until its kWait
   kStartRecv = 3,    // a receive is posted; with `request` non-blocking, without the blocking one
@@ -238,6 +240,11 @@ constexpr void set_look_period(Event& event, Nanoseconds period_ns) {
   assert(event.kind == EventKind::kBlocked);
   event.bytes = static_cast<Bytes>(period_ns);
 }
+// Of a kCompute event.
+constexpr std::uint64_t vain_looks(const Event& event) {
+  assert(event.kind == EventKind::kCompute);
+  return event.bytes;
+}
 constexpr std::int32_t phase_level(const Event& event) {
   assert(event.kind == EventKind::kPhase);
   return event.tag;
@@ -290,6 +297,13 @@ constexpr Event window_open_event(std::uint64_t number) {
 constexpr Event gap_event(std::uint64_t lost) {
   Event event = event_of_kind(EventKind::kGap);
   event.bytes = lost;
+  return event;
+}
+// LOOKS calls that took CALL_S of processor time.
+constexpr Event vain_looks_event(std::uint64_t looks, Duration call_s) {
+  Event event = event_of_kind(EventKind::kCompute);
+  event.bytes = looks;
+  event.call_s = call_s;
   return event;
 }
 constexpr Event phase_event(std::int32_t level) {

@@ -67,17 +67,18 @@ enum Key : unsigned {
   kCritical = 1u << 19,
   kFork = 1u << 20,
   kDelay = 1u << 21,
+  kLooks = 1u << 22,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 22> kKeyNames{
+inline constexpr std::array<KeyName, 23> kKeyNames{
     {{"to", kTo},       {"from", kFrom},         {"tag", kTag},         {"bytes", kBytes}, {"comm", kComm},
      {"sync", kSync},   {"req", kReq},           {"op", kOp},           {"root", kRoot},   {"off", kOff},
      {"proc", kProc},   {"buffered", kBuffered}, {"time", kTime},       {"self", kSelf},   {"calls", kCalls},
      {"every", kEvery}, {"count", kCount},       {"threads", kThreads}, {"work", kWork},   {"critical", kCritical},
-     {"fork", kFork},   {"delay", kDelay}}};
+     {"fork", kFork},   {"delay", kDelay},       {"looks", kLooks}}};
 
 struct LineKind {
   std::string_view name;
@@ -86,7 +87,7 @@ struct LineKind {
   unsigned optional;
 };
 inline constexpr std::array<LineKind, 16> kLineKinds{{
-    {"compute", EventKind::kCompute, 0, 0},
+    {"compute", EventKind::kCompute, 0, kLooks | kTime},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
     {"startRecv", EventKind::kStartRecv, kFrom | kTag, kComm | kReq},

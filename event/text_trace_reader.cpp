@@ -516,6 +516,18 @@ class Reader : private Lines {
     return {};
   }
 
+  Result<void> set_looks(const Keys& keys, Event& event) {
+    if (!keys.has(kLooks)) return keys.has(kTime) ? Result<void>(fail("time= without looks=")) : Result<void>();
+    const Result<std::uint64_t> looks = whole(keys.value(kLooks), "looks", kMaxBytes);
+    if (!looks) return looks.error();
+    const Result<Seconds> time_s = keys.has(kTime) ? seconds(keys.value(kTime), "time") : Result<Seconds>(0.0);
+    if (!time_s) return time_s.error();
+    const Duration process_s = event.process_s;
+    event = vain_looks_event(*looks, Duration(*time_s));
+    event.process_s = process_s;
+    return {};
+  }
+
   Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
     switch (event.kind) {
       case EventKind::kSend:
@@ -532,6 +544,8 @@ class Reader : private Lines {
       case EventKind::kOneSided:
       case EventKind::kOneSidedSync:
         return set_one_sided(rank, keys, comm, event);
+      case EventKind::kCompute:
+        return set_looks(keys, event);
       case EventKind::kBlocked:
       case EventKind::kPreempted: {
         const Result<Seconds> off_s = seconds(keys.value(kOff), "off");

@@ -95,6 +95,10 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
   switch (event.kind) {
     case EventKind::kCompute:
       start_line(rank, "compute", event.process_s);
+      if (vain_looks(event) > 0) {
+        line_ += " looks=" + std::to_string(vain_looks(event)) + " time=";
+        append_seconds(line_, event.call_s);
+      }
       return {};
     case EventKind::kKeepAlive:
     case EventKind::kPhase:

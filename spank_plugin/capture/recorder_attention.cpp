@@ -104,12 +104,17 @@ void Call::begin_timing() noexcept {
 }
 
 void Call::forward_with_attention() noexcept {
-  if ((flags_ & kTimed) != 0) forward_ticks_ = ticks_now();
+  if ((flags_ & kTimed) == 0) return;
+  forward_ticks_ = ticks_now();
+  if (thread_->mode.last_was_failed_poll) look_cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void Call::returned_with_attention() noexcept {
-  if ((flags_ & kTimed) != 0) returned_ticks_ = ticks_now();
   Thread& thread = *thread_;
+  if ((flags_ & kTimed) != 0) {
+    if (thread.mode.last_was_failed_poll) look_cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - look_cpu_ns_;
+    returned_ticks_ = ticks_now();
+  }
   if (!thread.mode.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread))
     return;
   catch_up(thread);

@@ -1,5 +1,7 @@
 // Recorder, process part: how a call's time is accounted, MPI_Init, MPI_Finalize, MPI_Abort, MPI_Pcontrol,
 // and calls that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
+#include <algorithm>
+
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 #include "spank_plugin/capture/recorder_regions.h"
@@ -67,9 +69,21 @@ void Call::without_record(std::uint64_t leave) noexcept {
   if ((flags_ & kFailedPoll) != 0) {
     add(thread_->header->failed_polls, 1);
     // A program that does nothing but poll waits; one that works between its polls computes.
-    if (thread_->mode.last_was_failed_poll && gap_ < tick_clock.pure_loop) waiting += gap_;
+    const std::uint64_t between = thread_->mode.last_was_failed_poll && gap_ < tick_clock.pure_loop ? gap_ : 0;
+    waiting += between;
+    if ((flags_ & kTimed) != 0 && thread_->mode.last_was_failed_poll) note_look_cpu();
+    thread_->ring.note_look(between);
   }
   thread_->ring.adjust(0, 0, waiting);
+}
+
+void Call::note_look_cpu() noexcept {
+  ThreadCost& cost = thread_->cost;
+  const std::uint64_t ticks = ticks_from_ns(look_cpu_ns_);
+  cost.look_ticks += ticks - std::min(ticks, tick_clock.cpu_read);  // what the reading itself took
+  ++cost.looks_timed;
+  cost.beside_calls_ticks += 2 * tick_clock.cpu_read;
+  thread_->ring.set_look_cpu(cost.look_ticks / cost.looks_timed);
 }
 
 namespace record {

@@ -15,6 +15,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "event/event.h"
 
@@ -264,6 +265,15 @@ inline void set_spawned(Record& record, std::uint64_t processes) noexcept {
   record.bytes = processes;
 }
 
+// Calls that found nothing (MPI_Test, MPI_Iprobe ...). Where the next record is not of a call that ends a wait, the
+// rank did not wait for what it looked for.
+struct Looks {
+  std::uint64_t count = 0;
+  std::uint64_t cpu = 0;      // ticks of processor time in them, as sampled
+  std::uint64_t between = 0;  // ticks between two of them that make a loop
+};
+inline constexpr std::uint32_t kLooksValues = sizeof(Looks) / sizeof(std::uint64_t);
+
 // kRecordAdjust: ticks of the gap before the *next* record that are no process time.
 struct Adjustment {
   std::uint64_t preempted = 0;  // dropped: another process ran
@@ -279,6 +289,7 @@ struct Adjustment {
   // are lost.
   std::uint64_t delayed_end = 0;
   static constexpr unsigned kLostBits = 10;
+  Looks looks{};  // their time is in `waiting`. The values behind the record, none where there are no looks
 
   bool any() const noexcept { return (preempted | blocked | waiting | delayed_end >> kLostBits) != 0; }
 };
@@ -300,8 +311,13 @@ inline Adjustment adjustment_of(const Record& record) noexcept {
   assert(record.kind == kRecordAdjust);
   const std::uint64_t look_sleep =
       std::uint64_t{static_cast<std::uint32_t>(record.peer)} << 32 | static_cast<std::uint32_t>(record.tag);
-  return {record.enter, record.leave,   record.bytes,
-          look_sleep,   record.request, std::uint64_t{record.comm} << Adjustment::kLostBits};
+  return {record.enter,
+          record.leave,
+          record.bytes,
+          look_sleep,
+          record.request,
+          std::uint64_t{record.comm} << Adjustment::kLostBits,
+          {}};
 }
 
 // kRegions: parallel regions of the gap that the next call's record ends (docs/adr/0012-threads.md). The values, in
@@ -323,6 +339,12 @@ inline void write_regions(std::uint64_t* values, const Regions& regions) noexcep
 // REQUIRES: there are kRegionWords.
 inline Regions regions_of(const std::uint64_t* values) noexcept {
   return {values[0], values[1], values[2], values[3], values[4], values[5]};
+}
+
+// Of the values behind it. Hostile: there may be others.
+inline Looks looks_of(std::span<const std::uint64_t> values) noexcept {
+  if (values.size() < kLooksValues) return {};
+  return {values[0], values[1], values[2]};
 }
 
 enum class ProcedureWord : std::int32_t {

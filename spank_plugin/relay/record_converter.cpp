@@ -49,13 +49,33 @@ bool is_look(std::uint16_t function_id) {
   }
 }
 
-// Equal to 1 %: an event with another period costs a shape of its own in its batch (docs/formats/wire-v1.md).
-Nanoseconds rounded_period(Nanoseconds period_ns) {
+// ... or wait.
+bool ends_wait(std::uint16_t function_id) {
+  const MpiFunction* const function = mpi_function(function_id);
+  if (function == nullptr) return false;
+  switch (function->role) {
+    case MpiRole::kWait:
+    case MpiRole::kWaitany:
+    case MpiRole::kWaitall:
+    case MpiRole::kWaitsome:
+    case MpiRole::kRequestGetStatus:
+    case MpiRole::kRecv:
+    case MpiRole::kMrecv:
+    case MpiRole::kProbe:
+    case MpiRole::kMprobe:
+      return true;
+    default:
+      return is_look(function_id);
+  }
+}
+
+// Equal to 1 %: an event with another number costs a shape of its own in its batch (docs/formats/wire-v1.md).
+std::uint64_t rounded(std::uint64_t number) {
   constexpr int kBits = 7;
-  const int width = std::bit_width(static_cast<std::uint64_t>(period_ns));
+  const int width = std::bit_width(number);
   const int low = width > kBits ? width - kBits : 0;
-  const Nanoseconds half = low > 0 ? Nanoseconds{1} << (low - 1) : 0;
-  return (period_ns + half) >> low << low;
+  const std::uint64_t half = low > 0 ? std::uint64_t{1} << (low - 1) : 0;
+  return (number + half) >> low << low;
 }
 
 // SHARE of TICKS; 0: so little that it is noise, as in the capture (docs/capture.md, "Process time").
@@ -91,6 +111,10 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     blocked_ticks_ = add_saturating(blocked_ticks_, adjustment.blocked);
     look_sleep_ticks_ = add_saturating(look_sleep_ticks_, adjustment.look_sleep);
     look_sleeps_ += adjustment.look_sleeps;
+    const ring::Looks looks = ring::looks_of(values);
+    looks_.count = add_saturating(looks_.count, looks.count);
+    looks_.cpu = add_saturating(looks_.cpu, looks.cpu);
+    looks_.between = add_saturating(looks_.between, looks.between);
     return {};
   }
   if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
@@ -141,7 +165,10 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
   const std::uint64_t preempted = std::min(std::exchange(preempted_ticks_, 0), gap - blocked);
   const std::uint64_t waiting = std::min(std::exchange(waiting_ticks_, 0), gap - blocked - preempted);
-  std::uint64_t process = gap - blocked - preempted - waiting;
+  // Regions are before the call that tells what the looks were.
+  const ring::Looks looks =
+      event.kind == EventKind::kRegions ? ring::Looks{} : take_vain_looks(record.function, waiting);
+  std::uint64_t process = gap - blocked - preempted - waiting + looks.between;
   std::uint64_t rest = 0;  // of the gap, for the next record
   if (event.kind == EventKind::kRegions) {
     const Result<std::uint64_t> in_regions = take_regions(record, values, process);
@@ -152,7 +179,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t by_others = closed_ ? 0 : worth_an_event(preempted, others_share_, seconds_per_tick);
   const std::uint64_t delayed_end = closed_ ? 0 : worth_an_event(delayed_end_ticks_, others_share_, seconds_per_tick);
   delayed_end_ticks_ = 0;
-  unrecorded_ticks_ += preempted - by_others + waiting;
+  unrecorded_ticks_ += preempted - by_others + waiting - looks.cpu - looks.between;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
   blocked_ticks_ = 0;
@@ -172,6 +199,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if ((by_others | delayed_end) != 0) add_preempted(by_others, delayed_end, seconds_per_tick, sink);
   if (blocked > 0) add_blocked(blocked, event, seconds_per_tick, sink);
   look_sleep_ticks_ = look_sleeps_ = 0;
+  if (looks.count > 0) sink(vain_looks_event(looks.count, call_rounding_.take(looks.cpu, seconds_per_tick)));
   exited_ = event.kind == EventKind::kExit;
   if (event.kind == EventKind::kWindowClose) closed_ = true;
   if (event.kind == EventKind::kSkipped && skipped_side(event) == SkippedSide::kEverything) off_ = true;
@@ -203,8 +231,19 @@ void RecordConverter::add_blocked(std::uint64_t blocked, const Event& event, Sec
   }
   if (look_sleep == 0) return;
   off.off_s = off_rounding_.take(look_sleep, seconds_per_tick);
-  set_look_period(off, rounded_period(off.off_s.ns() / static_cast<Nanoseconds>(look_sleeps_)));
+  const std::uint64_t period_ns = static_cast<std::uint64_t>(off.off_s.ns()) / look_sleeps_;
+  set_look_period(off, static_cast<Nanoseconds>(rounded(period_ns)));
   sink(off);
+}
+
+// Who looks, finds nothing, and then sends, or ends its round of looks in another way, did not wait.
+ring::Looks RecordConverter::take_vain_looks(std::uint16_t function, std::uint64_t waiting) {
+  ring::Looks looks = std::exchange(looks_, {});
+  if (looks.count == 0 || ends_wait(function)) return {};
+  looks.count = rounded(std::min(looks.count, static_cast<std::uint64_t>(kLongestNs)));
+  looks.cpu = std::min(looks.cpu, waiting);
+  looks.between = std::min(looks.between, waiting - looks.cpu);
+  return looks;
 }
 
 Result<void> RecordConverter::check_definition(const ring::Record& record,

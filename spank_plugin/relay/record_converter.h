@@ -94,6 +94,8 @@ class RecordConverter {
   // A kPreempted event of GAP ticks before a call, and what the call before ended later.
   void add_preempted(std::uint64_t gap, std::uint64_t delayed_end, Seconds seconds_per_tick,
                      const RelayEventSink& sink);
+  // The looks before a record of FUNCTION, where they were no waiting; their ticks are part of WAITING.
+  ring::Looks take_vain_looks(std::uint16_t function, std::uint64_t waiting);
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
@@ -112,6 +114,7 @@ class RecordConverter {
   std::uint64_t blocked_ticks_ = 0;
   std::uint64_t look_sleep_ticks_ = 0;  // of the latter
   std::uint64_t look_sleeps_ = 0;
+  ring::Looks looks_;  // since the last record
   Rounding process_rounding_;
   Rounding call_rounding_;
   Rounding off_rounding_;

@@ -101,6 +101,9 @@ std::string event_line(Rank rank, const Event& event) {
       if (io_direction(event) == IoDirection::kRead) line += " read=" + std::to_string(event.bytes);
       if (io_direction(event) == IoDirection::kWrite) line += " written=" + std::to_string(event.bytes);
       break;
+    case EventKind::kCompute:
+      if (vain_looks(event) > 0) line += " looks=" + std::to_string(vain_looks(event));
+      break;
     case EventKind::kBlocked:
       line += " off=";
       append_seconds(line, event.off_s);

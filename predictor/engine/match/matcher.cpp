@@ -425,6 +425,13 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kRequestFree:
       return feed_request_free(rank, event);
     case EventKind::kCompute:
+      if (vain_looks(event) > 0) {
+        if (event.process_s > 0) emit(process, Op::plain(OpKind::kCompute, event.process_s, 0));
+        emit(process, Op::vain_looks(vain_looks(event), event.call_s, kOpEndsEvent));
+        return {};
+      }
+      emit_plain(rank, event);
+      return {};
     case EventKind::kEnter:
     case EventKind::kLeave:
     case EventKind::kProcedure:
@@ -514,6 +521,8 @@ Result<void> Matcher::feed_after_sleep(Rank rank, RankState& state, const Event&
     keep_sleep(rank, sleep);
     fed = feed_one(rank, state, event);
   }
+  // One sleep is no habit: a rank that was off its processor between two looks of a busy loop.
+  if (sleep.off_s == 0 && ++state.sleep.awake == Sleep::kMostAwake) state.sleep.function = 0;
   state.looks = state.sleep.off_s > 0 || state.sleep.function != 0;
   return fed;
 }

@@ -40,6 +40,8 @@ enum class OpKind : std::uint8_t {
   kCopy,       // the process copies them in its memory
   kReduce,     // ... combines two operands of so many bytes each
   kPreempted,  // other programs worked for `call_s` on the processor that the process wanted
+  kVainLooks,  // the process looked for messages that were not there, and did not wait for them: `call_s` of work where
+               // each look gives the processor away
 };
 
 enum OpFlags : std::uint8_t {
@@ -98,6 +100,11 @@ struct Op {
     const Bytes about = bytes <= kMostLocalBytes ? bytes : kMostLocalBytes + bytes / kMostLocalBytes;
     return {kind, 0, static_cast<std::uint32_t>(about), 0, 0};
   }
+  // So many LOOKS that took CALL_S of processor time in the run.
+  static constexpr Op vain_looks(std::uint64_t looks, Seconds call_s, std::uint8_t flags) {
+    constexpr std::uint32_t kMost = ~std::uint32_t{0};
+    return {OpKind::kVainLooks, flags, looks < kMost ? static_cast<std::uint32_t>(looks) : kMost, 0, call_s};
+  }
   // A kCompute whose work the row has, by scenario.
   static constexpr Op varying(RowIndex row, std::uint8_t flags = 0) {
     return {OpKind::kCompute, static_cast<std::uint8_t>(flags | kOpVaries), row, 0, 0};
@@ -129,6 +136,10 @@ struct Op {
     assert(is_local_work(kind));
     return about_ <= kMostLocalBytes ? about_ : (about_ - kMostLocalBytes) * kMostLocalBytes;
   }
+  constexpr std::uint32_t looks() const {
+    assert(kind == OpKind::kVainLooks);
+    return about_;
+  }
   constexpr RowIndex row() const {
     assert((flags & kOpVaries) != 0);
     return about_;
@@ -149,8 +160,8 @@ struct Op {
 
  public:
   Seconds work_s = 0;  // processor work at speed 1, before the action
-  Seconds call_s = 0;  // kBlocked, kLook, kPreempted: see there; else measured time inside the call, which only the
-                       // measured progress counts (work_s + call_s of every op)
+  Seconds call_s = 0;  // kBlocked, kLook, kPreempted, kVainLooks: see there; else measured time inside the call, which
+                       // only the measured progress counts (work_s + call_s of every op)
 };
 static_assert(sizeof(Op) == 24);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "predictor/engine/replay/region_time.h"
 
@@ -14,7 +15,8 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
       costs_({&target}),
       nodes_(target.nodes),
       work_queue_(target.nodes),
-      links_(target) {
+      links_(target),
+      counts_awake_(target.waiting == Waiting::kSpin) {
   for (std::size_t locality = 0; locality < localities_.count(); ++locality) {
     eager_limit_.push_back(localities_.path(locality).eager_limit_bytes);
     any_first_peer_ = any_first_peer_ || localities_.path(locality).first_peer_s > 0;
@@ -23,6 +25,7 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
   for (std::uint32_t node = 0; node < target.nodes; ++node) {
     nodes_[node].speed = target.speed_of(node);
     nodes_[node].cores = target.cores_of(node);
+    nodes_[node].spins = target.waiting == Waiting::kSpin;
   }
   if (target.waiting == Waiting::kYield) set_turns();
   add_processes();
@@ -65,6 +68,7 @@ void SharedReplay::set_turns() {
     nodes_[node].turn_s = path.turn_s / cores;
     nodes_[node].switch_s = path.switch_s / cores;
     nodes_[node].takes_turns = path.turn_s > 0 || path.switch_s > 0;
+    nodes_[node].yields = true;
   }
 }
 
@@ -75,7 +79,14 @@ void SharedReplay::grow_messages() {
 // --- processors
 
 double SharedReplay::rate(const Node& node) const {
-  const double sharers = static_cast<double>(node.runnable.size() + node.spinning + node.further_threads);
+  if (node.looking > 0) [[unlikely]] {
+    // All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set
+    // the pace.
+    const double sharers = static_cast<double>(node.runnable.size() + node.awake + node.further_threads);
+    return sharers <= node.cores ? node.speed : node.speed / std::ceil(sharers / node.cores);
+  }
+  const double sharers =
+      static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) + node.further_threads);
   return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
 }
 
@@ -155,19 +166,14 @@ template <SharedReplay::Waits kHow>
   if (!waited) process.wait_since_s = now_s;
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
-    if (process.spins) stop_spinning(index, now_s);
+    if (process.awake) count_awake(index, -1, now_s);
     if (waited && takes_turns) count_waiting(nodes_[process.node], -1, now_s);
     return false;
   }
   if (!waited && takes_turns) count_waiting(nodes_[process.node], 1, now_s);
   process.waits_for = message;
   process.for_post = what == Awaited::kReceive;
-  if (kHow == Waits::kAwake && target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
-    process.spins = true;
-    bring_to(nodes_[process.node], now_s);
-    ++nodes_[process.node].spinning;
-    schedule(process.node);
-  }
+  if (kHow == Waits::kAwake && counts_awake_ && !process.actor && !process.awake) count_awake(index, 1, now_s);
   if (time_s == kNeverS) {
     Flight& flight = flights_[message];
     (process.for_post ? flight.sender : flight.receiver) = index;
@@ -178,12 +184,41 @@ template <SharedReplay::Waits kHow>
   return true;
 }
 
-void SharedReplay::stop_spinning(ProcessIndex index, Seconds now_s) {
+void SharedReplay::count_awake(ProcessIndex index, int change, Seconds now_s) {
   Process& process = processes_[index];
-  process.spins = false;
-  bring_to(nodes_[process.node], now_s);
-  --nodes_[process.node].spinning;
+  Node& node = nodes_[process.node];
+  process.awake = change > 0;
+  bring_to(node, now_s);
+  node.awake += static_cast<std::size_t>(change);
   schedule(process.node);
+}
+
+void SharedReplay::begin_counting_awake() {
+  counts_awake_ = true;
+  for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(processes_.size()); ++index) {
+    Process& process = processes_[index];
+    const Op* const op =
+        process.actor || process.waits_for == kNoMessage ? nullptr : store_.front(index, process.cursor);
+    process.awake = op != nullptr && op->kind != OpKind::kLook;
+    nodes_[process.node].awake += process.awake ? 1 : 0;
+  }
+}
+
+bool SharedReplay::start_looks(ProcessIndex index, const Op& op, Seconds now_s) {
+  Node& node = nodes_[processes_[index].node];
+  const Seconds work_s = std::max(op.call_s, op.looks() * node.turn_s * node.cores);
+  if (!node.yields || work_s <= 0) return false;
+  if (!counts_awake_) begin_counting_awake();
+  bring_to(node, now_s);
+  ++node.looking;
+  return start_work(index, work_s, now_s);
+}
+
+void SharedReplay::end_looks(ProcessIndex index, Seconds now_s) {
+  Node& node = nodes_[processes_[index].node];
+  bring_to(node, now_s);
+  --node.looking;
+  schedule(processes_[index].node);
 }
 
 void SharedReplay::count_waiting(Node& node, int change, Seconds now_s) {
@@ -407,6 +442,13 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         if (timeline_ != nullptr) timeline_->note_wait_end(index, now_s);
         if (start_work(index, local_work_s(op), now_s)) return false;
         break;
+      case OpKind::kVainLooks:
+        if (timeline_ != nullptr) timeline_->note_wait_end(index, now_s);
+        if (start_looks(index, op, now_s)) {
+          process.stage = Stage::kAfter;
+          return false;
+        }
+        break;
       case OpKind::kCompute:
         if ((op.flags & kOpRegions) != 0) [[unlikely]] {
           process.stage = Stage::kAfter;
@@ -425,8 +467,11 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     if (blocks && await(index, op.message(), Awaited::kReceive, until_s, now_s)) return false;
     use(op.message());
   }
-  if (op.kind == OpKind::kWindowOpen) [[unlikely]]
-    window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
+  if (op.kind >= OpKind::kWindowOpen) [[unlikely]] {
+    if (op.kind == OpKind::kWindowOpen)
+      window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
+    if (op.kind == OpKind::kVainLooks && process.stage == Stage::kAfter) end_looks(index, now_s);
+  }
   return true;
 }
 

@@ -119,6 +119,39 @@ TEST(RecordConverter, SleepBetweenLooksIsWaitingWithAPeriod) {
   EXPECT_DOUBLE_EQ(waited[0].off_s, 32e-3);
 }
 
+// ABYSS-P looks after each k-mer, finds nothing, and goes on. On an oversubscribed node each of these looks gives the
+// processor away; their time was taken for waiting, and its predictions were 68 % too short.
+TEST(RecordConverter, LooksThatNoEndOfAWaitFollowsAreWork) {
+  const auto events_before = [](std::string_view function, EventKind kind, std::vector<std::uint64_t> looks) {
+    RecordConverter converter(0, 2);
+    Recorded out;
+    EXPECT_TRUE(converter.convert(adjust(100, 0, 600), looks, kNs, out.sink()).ok());
+    ring::Record record = RingFile::record(kind, 1000, 1010);
+    record.function = mpi_function(function)->id;
+    EXPECT_TRUE(converter.convert(record, {}, kNs, out.sink()).ok());
+    return out.events;
+  };
+  // 300 of 600 ns of waiting are the looks' own, 50 what it did between them; 250 were others' on its processor.
+  const std::vector<Event> went_on = events_before("MPI_Send", EventKind::kSend, {7, 300, 50});
+  ASSERT_EQ(went_on.size(), 2U);
+  EXPECT_EQ(vain_looks(went_on[0]), 7U);
+  EXPECT_DOUBLE_EQ(went_on[0].call_s, 300e-9);
+  EXPECT_DOUBLE_EQ(went_on[0].process_s, 0);
+  EXPECT_DOUBLE_EQ(went_on[1].process_s, 350e-9);
+  for (const std::string_view function : {"MPI_Test", "MPI_Wait", "MPI_Recv"}) {
+    const std::vector<Event> waited = events_before(function, EventKind::kEndRecv, {7, 300, 50});
+    ASSERT_EQ(waited.size(), 1U) << function;
+    EXPECT_DOUBLE_EQ(waited[0].process_s, 300e-9);
+  }
+  // A hostile ring: no more than what was waiting, whatever it says. An older one: no looks.
+  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+  const std::vector<Event> bounded = events_before("MPI_Send", EventKind::kSend, {kHuge, kHuge, kHuge});
+  ASSERT_EQ(bounded.size(), 2U);
+  EXPECT_DOUBLE_EQ(bounded[0].call_s, 700e-9);
+  EXPECT_DOUBLE_EQ(bounded[1].process_s, 300e-9);
+  EXPECT_EQ(events_before("MPI_Send", EventKind::kSend, {}).size(), 1U);
+}
+
 // What is in no event is known of the window as a whole: where it closes, or the run ends.
 TEST(RecordConverter, AWindowsTimeIsAllThatPassed) {
   RecordConverter converter(0, 2);

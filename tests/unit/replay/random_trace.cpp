@@ -106,9 +106,18 @@ class Maker {
   void act(Rank rank, bool collectives) {
     const std::size_t me = static_cast<std::size_t>(rank);
     switch (has_regions_ && chance(16) ? kRegions : pick(0, collectives ? 13 : 11)) {
-      case 0:
-        add(rank, start(rank, EventKind::kCompute));
+      case 0: {
+        Event event = start(rank, EventKind::kCompute);
+        if (chance(3)) {
+          const std::uint64_t looks = pick(1, 3);
+          const Event vain = vain_looks_event(looks, Duration(duration()));
+          event.bytes = vain.bytes;
+          event.call_s = vain.call_s;
+          act_on(rank, {Action::Kind::kVainLooks, vain.call_s, 0, 0, static_cast<double>(looks)});
+        }
+        add(rank, event);
         return;
+      }
       case 1: {
         Event event = start(rank, chance(2) ? EventKind::kBlocked : EventKind::kUnmodelled);
         event.off_s = event.kind == EventKind::kBlocked ? duration() : 0;

@@ -32,6 +32,7 @@ struct Live {
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
   double connected = kInfinity;                     // since its first send over a path with first_peer has left
   double looks_since = 0;                           // of a kLook
+  bool looks = false;                               // in a kVainLooks
   bool settled = false;                             // it has received over such a path
   double finish = 0;
 };
@@ -159,11 +160,10 @@ class Simulation {
     }
   }
   // Do processes of this node let each other go on when they wait?
-  bool takes_turns(int node) const {
-    const Path& path = farthest();
+  bool takes_turns(int node) const { return yields_in_vain(node) && (farthest().turn > 0 || farthest().switching > 0); }
+  bool yields_in_vain(int node) const {
     const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
-    return machine_.yields && ranks > machine_.cores[static_cast<std::size_t>(node)] &&
-           (path.turn > 0 || path.switching > 0);
+    return machine_.yields && ranks > machine_.cores[static_cast<std::size_t>(node)];
   }
   const Path& farthest() const {
     const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
@@ -288,7 +288,8 @@ class Simulation {
       const Action& action = process.actions[me.next];
       const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
                          action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce &&
-                         action.kind != Action::Kind::kRegions && action.kind != Action::Kind::kOthers;
+                         action.kind != Action::Kind::kRegions && action.kind != Action::Kind::kOthers &&
+                         action.kind != Action::Kind::kVainLooks;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
@@ -316,6 +317,12 @@ class Simulation {
           }
           me.threads = 1;
           break;
+        case Action::Kind::kVainLooks: {
+          me.looks = me.phase++ == 0 && yields_in_vain(node_of(process.rank)) &&
+                     work(std::max(action.seconds, action.looks * farthest().turn));
+          if (me.looks) return true;
+          break;
+        }
         case Action::Kind::kBlocked:
           if (me.phase++ == 0 && action.seconds > 0) {
             me.asleep_until = now_ + action.seconds;
@@ -409,14 +416,21 @@ class Simulation {
   // False: nothing will ever happen again.
   bool pass_time() {
     std::map<int, int> sharers;
+    std::set<int> looked_at;  // nodes where a rank looks in vain: those that wait have their turns
+    for (std::size_t p = 0; p < live_.size(); ++p) {
+      if (live_[p].looks) looked_at.insert(node_of(program_.processes[p].rank));
+    }
     for (std::size_t p = 0; p < live_.size(); ++p) {
       const Process& process = program_.processes[p];
       if (process.background || live_[p].next >= process.actions.size()) continue;
-      if (live_[p].work > 0 || (machine_.spins && live_[p].waits)) sharers[node_of(process.rank)] += live_[p].threads;
+      const bool wait_shares = machine_.spins || looked_at.count(node_of(process.rank)) > 0;
+      if (live_[p].work > 0 || (wait_shares && live_[p].waits)) sharers[node_of(process.rank)] += live_[p].threads;
     }
     const auto rate = [&](std::size_t p) {
       const int node = node_of(program_.processes[p].rank);
       const auto n = static_cast<std::size_t>(node);
+      if (looked_at.count(node) > 0)  // the slowest of its processors
+        return machine_.speed[n] / std::max(1, (sharers[node] + machine_.cores[n] - 1) / machine_.cores[n]);
       return machine_.speed[n] * std::min(1.0, static_cast<double>(machine_.cores[n]) / sharers[node]);
     };
     const std::vector<std::size_t> heads = in_links();
