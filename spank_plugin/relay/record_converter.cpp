@@ -216,7 +216,8 @@ void RecordConverter::add_preempted(std::uint64_t gap, std::uint64_t delayed_end
                                     const RelayEventSink& sink) {
   Event event = event_of_kind(EventKind::kPreempted);
   event.off_s = preempted_rounding_.take(gap, seconds_per_tick);
-  set_delayed_end(event, rounded_period(delayed_rounding_.take(delayed_end, seconds_per_tick).ns()));
+  const auto delay_ns = static_cast<std::uint64_t>(delayed_rounding_.take(delayed_end, seconds_per_tick).ns());
+  set_delayed_end(event, static_cast<Nanoseconds>(rounded(delay_ns)));
   sink(event);
 }
 
