@@ -104,8 +104,9 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     look_sleeps_ += adjustment.look_sleeps;
     const ring::Looks looks = ring::looks_of(values);
     looks_.count = add_saturating(looks_.count, looks.count);
-    looks_.cpu = add_saturating(looks_.cpu, looks.cpu);
     looks_.between = add_saturating(looks_.between, looks.between);
+    looks_.timed = add_saturating(looks_.timed, looks.timed);
+    looks_.cpu = add_saturating(looks_.cpu, looks.cpu);
     return {};
   }
   if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
@@ -155,7 +156,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
   const std::uint64_t known = std::min(dropped_ticks_, gap - blocked);
-  const ring::Looks looks = take_vain_looks(record.function, known);
+  const VainLooks looks = take_vain_looks(record.function, known);
   const std::uint64_t dropped = known - looks.cpu - looks.between;
   const std::uint64_t process = gap - blocked - dropped - looks.cpu;
   unrecorded_ticks_ += dropped;
@@ -207,13 +208,19 @@ void RecordConverter::add_blocked(std::uint64_t blocked, const Event& event, Sec
 }
 
 // Who looks, finds nothing, and then sends, or ends its round of looks in another way, did not wait.
-ring::Looks RecordConverter::take_vain_looks(std::uint16_t function, std::uint64_t dropped) {
-  ring::Looks looks = std::exchange(looks_, {});
+RecordConverter::VainLooks RecordConverter::take_vain_looks(std::uint16_t function, std::uint64_t dropped) {
+  const ring::Looks looks = std::exchange(looks_, {});
   if (looks.count == 0 || ends_wait(function)) return {};
-  looks.count = rounded(std::min(looks.count, static_cast<std::uint64_t>(kLongestNs)));
-  looks.cpu = std::min(looks.cpu, dropped);
-  looks.between = std::min(looks.between, dropped - looks.cpu);
-  return looks;
+  timed_vain_looks_ = add_saturating(timed_vain_looks_, looks.timed);
+  timed_vain_cpu_ = add_saturating(timed_vain_cpu_, looks.cpu);
+  VainLooks vain;
+  vain.count = rounded(std::min(looks.count, static_cast<std::uint64_t>(kLongestNs)));
+  if (timed_vain_looks_ > 0) {
+    const unsigned __int128 cpu = static_cast<unsigned __int128>(looks.count) * timed_vain_cpu_ / timed_vain_looks_;
+    vain.cpu = cpu < dropped ? static_cast<std::uint64_t>(cpu) : dropped;
+  }
+  vain.between = std::min(looks.between, dropped - vain.cpu);
+  return vain;
 }
 
 Result<void> RecordConverter::check_definition(const ring::Record& record,
