@@ -78,12 +78,9 @@ void Call::without_record(std::uint64_t leave) noexcept {
 }
 
 void Call::note_look_cpu() noexcept {
-  ThreadCost& cost = thread_->cost;
   const std::uint64_t ticks = ticks_from_ns(look_cpu_ns_);
-  cost.look_ticks += ticks - std::min(ticks, tick_clock.cpu_read);  // what the reading itself took
-  ++cost.looks_timed;
-  cost.beside_calls_ticks += 2 * tick_clock.cpu_read;
-  thread_->ring.set_look_cpu(cost.look_ticks / cost.looks_timed);
+  thread_->ring.note_look_cpu(ticks - std::min(ticks, tick_clock.cpu_read));  // without what the reading itself took
+  thread_->cost.beside_calls_ticks += 2 * tick_clock.cpu_read;
 }
 
 namespace record {

@@ -269,8 +269,9 @@ inline void set_spawned(Record& record, std::uint64_t processes) noexcept {
 // rank did not wait for what it looked for.
 struct Looks {
   std::uint64_t count = 0;
-  std::uint64_t cpu = 0;      // ticks of processor time in them, as sampled
   std::uint64_t between = 0;  // ticks between two of them that make a loop
+  std::uint64_t timed = 0;    // of them, whose processor time was read ...
+  std::uint64_t cpu = 0;      // ... and its ticks
 };
 inline constexpr std::uint32_t kLooksValues = sizeof(Looks) / sizeof(std::uint64_t);
 
@@ -344,7 +345,7 @@ inline Regions regions_of(const std::uint64_t* values) noexcept {
 // Of the values behind it. Hostile: there may be others.
 inline Looks looks_of(std::span<const std::uint64_t> values) noexcept {
   if (values.size() < kLooksValues) return {};
-  return {values[0], values[1], values[2]};
+  return {values[0], values[1], values[2], values[3]};
 }
 
 enum class ProcedureWord : std::int32_t {

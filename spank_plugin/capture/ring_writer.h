@@ -133,11 +133,13 @@ class RingWriter {
   // One more call that found nothing; BETWEEN ticks that adjust() was told of passed before it.
   void note_look(std::uint64_t between) noexcept {
     ++adjust_.looks.count;
-    adjust_.looks.cpu += look_cpu_;
     adjust_.looks.between += between;
   }
-  // Processor time of such a call, in ticks.
-  void set_look_cpu(std::uint64_t ticks) noexcept { look_cpu_ = ticks; }
+  // Such a call took so many ticks of processor time.
+  void note_look_cpu(std::uint64_t ticks) noexcept {
+    ++adjust_.looks.timed;
+    adjust_.looks.cpu += ticks;
+  }
 
   // A record that will be missing for another reason than a full ring.
   void count_lost() noexcept { header_->lost_records.store(++lost_total_, std::memory_order_relaxed); }
@@ -306,7 +308,6 @@ class RingWriter {
   std::uint64_t tail_ = 0;  // the consumer's, as last seen
   std::uint64_t kept_back_ = kKeptBackBytes;
   ring::Adjustment adjust_;
-  std::uint64_t look_cpu_ = 0;
   Gap gap_;
   std::uint64_t gap_counted_ = 0;  // of gap_.records, in the header already
   std::uint64_t lost_total_ = 0;

@@ -101,8 +101,6 @@ struct ThreadCost {
   Sampler recorded;
   Sampler counted;
   CountedIdeal shared_counted_ideal;
-  std::uint64_t looks_timed = 0;  // calls that found nothing, of which the processor time was read
-  std::uint64_t look_ticks = 0;   // all of it
 };
 
 struct TypeSize {

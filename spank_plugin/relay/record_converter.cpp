@@ -113,8 +113,9 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     look_sleeps_ += adjustment.look_sleeps;
     const ring::Looks looks = ring::looks_of(values);
     looks_.count = add_saturating(looks_.count, looks.count);
-    looks_.cpu = add_saturating(looks_.cpu, looks.cpu);
     looks_.between = add_saturating(looks_.between, looks.between);
+    looks_.timed = add_saturating(looks_.timed, looks.timed);
+    looks_.cpu = add_saturating(looks_.cpu, looks.cpu);
     return {};
   }
   if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
@@ -166,8 +167,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t preempted = std::min(std::exchange(preempted_ticks_, 0), gap - blocked);
   const std::uint64_t waiting = std::min(std::exchange(waiting_ticks_, 0), gap - blocked - preempted);
   // Regions are before the call that tells what the looks were.
-  const ring::Looks looks =
-      event.kind == EventKind::kRegions ? ring::Looks{} : take_vain_looks(record.function, waiting);
+  const VainLooks looks = event.kind == EventKind::kRegions ? VainLooks{} : take_vain_looks(record.function, waiting);
   std::uint64_t process = gap - blocked - preempted - waiting + looks.between;
   std::uint64_t rest = 0;  // of the gap, for the next record
   if (event.kind == EventKind::kRegions) {
@@ -238,13 +238,19 @@ void RecordConverter::add_blocked(std::uint64_t blocked, const Event& event, Sec
 }
 
 // Who looks, finds nothing, and then sends, or ends its round of looks in another way, did not wait.
-ring::Looks RecordConverter::take_vain_looks(std::uint16_t function, std::uint64_t waiting) {
-  ring::Looks looks = std::exchange(looks_, {});
+RecordConverter::VainLooks RecordConverter::take_vain_looks(std::uint16_t function, std::uint64_t waiting) {
+  const ring::Looks looks = std::exchange(looks_, {});
   if (looks.count == 0 || ends_wait(function)) return {};
-  looks.count = rounded(std::min(looks.count, static_cast<std::uint64_t>(kLongestNs)));
-  looks.cpu = std::min(looks.cpu, waiting);
-  looks.between = std::min(looks.between, waiting - looks.cpu);
-  return looks;
+  timed_vain_looks_ = add_saturating(timed_vain_looks_, looks.timed);
+  timed_vain_cpu_ = add_saturating(timed_vain_cpu_, looks.cpu);
+  VainLooks vain;
+  vain.count = rounded(std::min(looks.count, static_cast<std::uint64_t>(kLongestNs)));
+  if (timed_vain_looks_ > 0) {
+    const unsigned __int128 cpu = static_cast<unsigned __int128>(looks.count) * timed_vain_cpu_ / timed_vain_looks_;
+    vain.cpu = cpu < waiting ? static_cast<std::uint64_t>(cpu) : waiting;
+  }
+  vain.between = std::min(looks.between, waiting - vain.cpu);
+  return vain;
 }
 
 Result<void> RecordConverter::check_definition(const ring::Record& record,

@@ -94,8 +94,13 @@ class RecordConverter {
   // A kPreempted event of GAP ticks before a call, and what the call before ended later.
   void add_preempted(std::uint64_t gap, std::uint64_t delayed_end, Seconds seconds_per_tick,
                      const RelayEventSink& sink);
+  struct VainLooks {
+    std::uint64_t count = 0;
+    std::uint64_t between = 0;  // ticks
+    std::uint64_t cpu = 0;      // ticks, by those that were timed
+  };
   // The looks before a record of FUNCTION, where they were no waiting; their ticks are part of WAITING.
-  ring::Looks take_vain_looks(std::uint16_t function, std::uint64_t waiting);
+  VainLooks take_vain_looks(std::uint16_t function, std::uint64_t waiting);
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
@@ -114,7 +119,9 @@ class RecordConverter {
   std::uint64_t blocked_ticks_ = 0;
   std::uint64_t look_sleep_ticks_ = 0;  // of the latter
   std::uint64_t look_sleeps_ = 0;
-  ring::Looks looks_;  // since the last record
+  ring::Looks looks_;                   // since the last record
+  std::uint64_t timed_vain_looks_ = 0;  // of all that were no waiting: who waits alone on a processor looks faster
+  std::uint64_t timed_vain_cpu_ = 0;
   Rounding process_rounding_;
   Rounding call_rounding_;
   Rounding off_rounding_;

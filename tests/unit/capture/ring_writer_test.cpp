@@ -212,7 +212,7 @@ TEST_F(RingWriterTest, SleepAfterALookIsPartOfWhatIsBlocked) {
 }
 
 TEST_F(RingWriterTest, LooksStandBehindTheAdjustment) {
-  writer_.set_look_cpu(100);
+  writer_.note_look_cpu(300);
   for (const std::uint64_t between : {0U, 20U, 30U}) {
     writer_.note_look(between);
     writer_.adjust(0, 0, 500 + between);
@@ -221,7 +221,7 @@ TEST_F(RingWriterTest, LooksStandBehindTheAdjustment) {
   const auto all = drain();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(ring::adjustment_of(all[0].record).waiting, 1550u);
-  EXPECT_EQ(all[0].values, (std::vector<std::uint64_t>{3, 300, 50}));
+  EXPECT_EQ(all[0].values, (std::vector<std::uint64_t>{3, 50, 1, 300}));
 }
 
 TEST_F(RingWriterTest, EveryLengthSurvivesTheEndOfTheDataArea) {
