@@ -163,10 +163,7 @@ template <SharedReplay::Waits kHow>
   process.waits_for = message;
   process.for_post = what == Awaited::kReceive;
   if (kHow == Waits::kAwake && target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
-    process.spins = true;
-    bring_to(nodes_[process.node], now_s);
-    ++nodes_[process.node].spinning;
-    schedule(process.node);
+    start_spinning(index, now_s);
   }
   if (time_s == kNeverS) {
     Flight& flight = flights_[message];
@@ -176,6 +173,14 @@ template <SharedReplay::Waits kHow>
     set_timer(index, time_s);
   }
   return true;
+}
+
+void SharedReplay::start_spinning(ProcessIndex index, Seconds now_s) {
+  Process& process = processes_[index];
+  process.spins = true;
+  bring_to(nodes_[process.node], now_s);
+  ++nodes_[process.node].spinning;
+  schedule(process.node);
 }
 
 void SharedReplay::stop_spinning(ProcessIndex index, Seconds now_s) {
@@ -341,6 +346,16 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kWindowOpen:  // ranks stay as far apart as they were, however long each one's windows are
         process.stage = Stage::kAfter;
         if (start_wait(index, now_s + op.call_s, now_s)) return false;
+        break;
+      case OpKind::kDevice:
+        if (process.spins) {
+          stop_spinning(index, now_s);
+          break;
+        }
+        if (start_wait(index, now_s + op.call_s, now_s)) {
+          start_spinning(index, now_s);
+          return false;
+        }
         break;
       case OpKind::kPreempted:
         if (target_.other_programs == OtherPrograms::kLeftOut) break;

@@ -156,6 +156,7 @@ class SharedReplay final : public Replay {
   bool await(ProcessIndex index, MessageIndex message, Awaited what, Seconds time_s, Seconds now_s);
   void set_timer(ProcessIndex index, Seconds time_s);
   // REQUIRES: the process spins.
+  void start_spinning(ProcessIndex index, Seconds now_s);
   void stop_spinning(ProcessIndex index, Seconds now_s);
   void count_waiting(Node& node, int change, Seconds now_s);
   // The work that passes before a process that waited for `op`'s message has the processor again. REQUIRES:
