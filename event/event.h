@@ -77,12 +77,15 @@ enum class EventKind : std::uint8_t {
                     // critical ns, fork and join ns] (docs/adr/0012-threads.md)
   kPreempted = 30,  // `off_s` ready to run since the rank's last event, while other programs had its processors;
                     // delayed_end_ns: so much later than its message the call before ended, for the same reason
+  kDevice = 31,     // `process_s` passed in waits for a device (GPU): values = [calls, ns on the processor]
+                    // (docs/adr/0013-devices.md)
 };
 inline constexpr std::int32_t kScopeEnds = 0;  // levels of kPhase, as MPI requests them
 inline constexpr std::int32_t kScopeBegins = 1;
-inline constexpr std::uint8_t kEventKindCount = 31;
+inline constexpr std::uint8_t kEventKindCount = 32;
 inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
 inline constexpr std::size_t kRegionValues = 5;     // of a kRegions event
+inline constexpr std::size_t kDeviceValues = 2;     // of a kDevice event
 inline constexpr std::uint64_t kMostRegionThreads = std::uint64_t{1} << 20;
 
 enum EventFlags : std::uint8_t {

@@ -143,6 +143,13 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
       return append_procedure(rank, event);
     case EventKind::kRegions:
       return append_regions(rank, event);
+    case EventKind::kDevice:
+      if (event.values.size() < kDeviceValues) return fail(rank, "waits for a device without their numbers");
+      start_line(rank, "device", event.process_s);
+      append_key(" calls=", event.values[0]);
+      line_ += " busy=";
+      append_seconds(line_, seconds_from_ns(static_cast<Nanoseconds>(event.values[1])));
+      return {};
     case EventKind::kExit:
       start_line(rank, "exit", event.process_s);
       return {};

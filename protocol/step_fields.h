@@ -94,6 +94,9 @@ struct StepFields {
   Known<kSide, std::uint64_t> threads{};  // of the largest team of a parallel region; 0: none was seen
   Known<kSide, Seconds> regions_s{};      // in parallel regions, all ranks
   Known<kSide, Seconds> region_work_s{};  // of all threads in them
+  std::string devices;                    // libraries that ranks have loaded: "CUDA", "HIP", "CUDA,HIP"; empty: none
+  Known<kSide, Seconds> device_s{};       // in calls that wait for a device, all ranks
+  Known<kSide, Seconds> device_busy_s{};  // of it on the processor
   Known<kSide, Seconds> capture_s{};
   Known<kSide, Seconds> relay_cpu_s{};
   Known<kSide, Seconds> lbfd_cpu_s{};  // processor time of its replays
@@ -170,6 +173,9 @@ inline constexpr auto kStepTable = [] {
       Field{&S::threads, "threads", "threads", Unit::kCount, {"NThreads", 8}, "of the largest team of an OpenMP region; 0 if none was seen"},
       Field{&S::regions_s, "regions_s", "regions_s", Unit::kSeconds, {"RegionTime", 10}, "sum over all ranks, in OpenMP regions"},
       Field{&S::region_work_s, "region_work_s", "region_work_s", Unit::kSeconds, {"RegionWork", 10}, "sum over all threads in them"},
+      Field{&S::devices, "devices", "devices", Unit::kNone, {"Devices", 8, Align::kLeft}, "libraries of devices that ranks have loaded: `CUDA`, `HIP` or `CUDA,HIP`; \"\" if none was seen"},
+      Field{&S::device_s, "device_s", "device_s", Unit::kSeconds, {"DeviceTime", 10}, "sum over all ranks, in calls that wait for a device"},
+      Field{&S::device_busy_s, "device_busy_s", "device_busy_s", Unit::kSeconds, {"DeviceBusy", 10}, "of `device_s`, on the processor (spinning)"},
       Field{&S::capture_s, "capture_s", "capture_s", Unit::kSeconds, {"CaptureTime", 11}, "sum over all ranks and their threads"},
       Field{&S::relay_cpu_s, "relay_cpu_s", "relay_cpu_s", Unit::kSeconds, {"RelayCPU", 10}, "sum over the nodes' relays"},
       Field{&S::lbfd_cpu_s, "lbfd_cpu_s", computed("r.lbfd_cpu_s"), Unit::kSeconds, {"LbfdCPU", 10}, "processor time of the step's replays"},

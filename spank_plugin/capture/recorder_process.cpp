@@ -4,6 +4,7 @@
 
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_devices.h"
 #include "spank_plugin/capture/recorder_regions.h"
 
 namespace lbf::capture {
@@ -102,6 +103,7 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
   process.run.init_leave_ticks = ticks_now();
   begin_procedure_interval(process.run.init_leave_ticks);
   start_regions(thread);
+  note_device_libraries(thread);
   process_running();
   call.outside_accounting();
 }
@@ -163,6 +165,7 @@ void finalizing(Call& call) noexcept {
   thread.ring.append(EventKind::kExit);
   thread.ring.commit(enter);
   tell_calls_without_ring(thread);
+  note_device_libraries(thread);
   thread.header->finalize_enter_ticks.store(enter, std::memory_order_relaxed);
   thread.header->end_cpu_ns.store(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), std::memory_order_relaxed);
   process_set_state(ring::ProcessState::kFinalized);

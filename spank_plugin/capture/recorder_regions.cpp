@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_devices.h"
 #include "spank_plugin/capture/regions.h"
 
 namespace lbf::capture {
@@ -53,20 +54,25 @@ void start_regions(Thread& thread) noexcept {
 
 void watch_regions(Thread& thread) noexcept {
   if (thread.mode.counting) return unwatch_regions();
+  watch_devices(thread);
   thread.regions = preload_regions().sums();
   preload_regions().watch({&thread.attention.recorded_at, &thread.last_leave});
 }
 
 void unwatch_regions() noexcept {
+  unwatch_devices();
   preload_regions().watch({});
 }
 
-// Threads of a team spin between regions, and threads that call MPI tell of themselves.
+// Threads of a team spin between regions, threads that call MPI tell of themselves, and a device's library has threads
+// of its own.
 void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uint16_t function,
                 GapSplit& split) noexcept {
   const bool is_alone =
       !thread.mode.shared && process.threads.load(std::memory_order_relaxed) == &thread && thread.next == nullptr;
-  if (thread.regions == nullptr || !is_alone || has_regions(thread) || preload_regions().seen()->wall != 0) return;
+  if (thread.regions == nullptr || !is_alone || has_regions(thread) || has_devices(thread) ||
+      preload_regions().seen()->wall != 0)
+    return;
   if (!thread.pool.is_due(gap)) return;
   thread.cost.beside_calls_ticks += tick_clock.cpu_read;
   const std::uint64_t others = thread.pool.others_in(gap, thread.clock.cpu_ns());

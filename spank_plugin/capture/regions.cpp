@@ -143,6 +143,10 @@ Region* current_region() noexcept {
   return me.region != nullptr ? me.region : me.task_of;
 }
 
+bool is_in_region() noexcept {
+  return me.passes || current_region() != nullptr;
+}
+
 TeamTask::TeamTask(Region* region) noexcept
     : outer_task_of_(me.task_of),
       begin_(me.region == region || (me.ended_in == region && me.task_of == nullptr) ? ticks_now() : 0),

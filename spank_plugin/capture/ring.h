@@ -143,6 +143,7 @@ struct Header {
   // yet): nobody can ask for it once the process is gone.
   std::atomic<std::uint64_t> init_cpu_ns;
   std::atomic<std::uint64_t> end_cpu_ns;
+  std::atomic<std::uint32_t> device_libraries;  // DeviceLibrary, or'd: those that were loaded at the thread's last look
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
   // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes`
   // bytes, names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest,
@@ -157,6 +158,9 @@ struct Header {
   char launch[kMaxLaunchBytes];
   std::uint64_t wanted_bytes;  // capacity_bytes as they were asked for: the directory may have had less room
 };
+
+// Header::device_libraries.
+enum DeviceLibrary : std::uint32_t { kCudaLibrary = 1, kHipLibrary = 2 };
 
 // Header::in_call.
 inline constexpr std::uint32_t kWhereUnknown = 0;
@@ -340,6 +344,24 @@ inline void write_regions(std::uint64_t* values, const Regions& regions) noexcep
 // REQUIRES: there are kRegionWords.
 inline Regions regions_of(const std::uint64_t* values) noexcept {
   return {values[0], values[1], values[2], values[3], values[4], values[5]};
+}
+
+// kDevice: waits for a device in the gap that the next call's record ends (docs/adr/0013-devices.md). The values, in
+// ticks where they are times. Of the gap's process time `wall` is theirs, and the rest that of the next record.
+struct DeviceWaits {
+  std::uint64_t calls = 0;
+  std::uint64_t busy = 0;  // of `wall`, on the processor
+  std::uint64_t wall = 0;
+};
+inline constexpr std::uint32_t kDeviceWords = 3;
+inline void write_device_waits(std::uint64_t* values, const DeviceWaits& waits) noexcept {
+  values[0] = waits.calls;
+  values[1] = waits.busy;
+  values[2] = waits.wall;
+}
+// REQUIRES: there are kDeviceWords.
+inline DeviceWaits device_waits_of(const std::uint64_t* values) noexcept {
+  return {values[0], values[1], values[2]};
 }
 
 // Of the values behind it. Hostile: there may be others.

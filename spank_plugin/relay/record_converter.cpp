@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -166,15 +167,17 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
   const std::uint64_t preempted = std::min(std::exchange(preempted_ticks_, 0), gap - blocked);
   const std::uint64_t waiting = std::min(std::exchange(waiting_ticks_, 0), gap - blocked - preempted);
-  // Regions are before the call that tells what the looks were.
-  const VainLooks looks = event.kind == EventKind::kRegions ? VainLooks{} : take_vain_looks(record.function, waiting);
+  // The call behind these tells what the looks were.
+  const bool is_before_call = event.kind == EventKind::kRegions || event.kind == EventKind::kDevice;
+  const VainLooks looks = is_before_call ? VainLooks{} : take_vain_looks(record.function, waiting);
   std::uint64_t process = gap - blocked - preempted - waiting + looks.between;
   std::uint64_t rest = 0;  // of the gap, for the next record
-  if (event.kind == EventKind::kRegions) {
-    const Result<std::uint64_t> in_regions = take_regions(record, values, process);
-    if (!in_regions) return in_regions.error();
-    rest = process - *in_regions;
-    process = *in_regions;
+  if (is_before_call) {
+    const Result<std::uint64_t> wall =
+        event.kind == EventKind::kRegions ? check_regions(record, values) : check_device_waits(record, values);
+    if (!wall) return wall.error();
+    rest = process - std::min(*wall, process);
+    process -= rest;
   }
   const std::uint64_t by_others = closed_ ? 0 : worth_an_event(preempted, others_share_, seconds_per_tick);
   const std::uint64_t delayed_end = closed_ ? 0 : worth_an_event(delayed_end_ticks_, others_share_, seconds_per_tick);
@@ -191,6 +194,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   event.process_s -= taken;
   credit_ -= taken;
   if (event.kind == EventKind::kRegions) set_region_values(ring::regions_of(values.data()), event);
+  if (event.kind == EventKind::kDevice) set_device_values(ring::device_waits_of(values.data()), event);
   std::uint64_t call = leave > begin ? leave - begin : 0;
   // How long the window was is known at its end, with what is in none of its events.
   if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
@@ -292,25 +296,36 @@ Result<void> RecordConverter::take_procedure(const ring::Record& record, std::sp
   return {};
 }
 
-Result<std::uint64_t> RecordConverter::take_regions(const ring::Record& record, std::span<const std::uint64_t> values,
-                                                    std::uint64_t process) const {
+Result<std::uint64_t> RecordConverter::check_regions(const ring::Record& record,
+                                                     std::span<const std::uint64_t> values) {
   if (values.size() != ring::kRegionWords) return bad_record(record, "other values than those of regions");
   const ring::Regions regions = ring::regions_of(values.data());
   if (regions.regions == 0 || regions.threads == 0 || regions.critical > regions.work)
     return bad_record(record, "regions that cannot be");
-  return std::min(regions.wall, process);
+  return regions.wall;
 }
 
-// What keep-alives gave in advance, and what did not fit into the gap, is not known to be in regions.
-void RecordConverter::set_region_values(const ring::Regions& regions, Event& event) {
-  has_regions_ = true;
+Result<std::uint64_t> RecordConverter::check_device_waits(const ring::Record& record,
+                                                          std::span<const std::uint64_t> values) {
+  if (values.size() != ring::kDeviceWords) return bad_record(record, "other values than those of waits for a device");
+  const ring::DeviceWaits waits = ring::device_waits_of(values.data());
+  if (waits.calls == 0 || waits.busy > waits.wall) return bad_record(record, "waits for a device that cannot be");
+  return waits.wall;
+}
+
+// What keep-alives gave in advance, and what did not fit into the gap, is not known to be a part of it.
+bool RecordConverter::begin_part(Event& event) {
+  has_parts_ = true;
   event.peer = kAnyRank;
   event.tag = kAnyTag;
   event.values = {};
-  if (event.process_s.ns() == 0) {
-    event.kind = EventKind::kCompute;
-    return;
-  }
+  if (event.process_s.ns() != 0) return true;
+  event.kind = EventKind::kCompute;
+  return false;
+}
+
+void RecordConverter::set_region_values(const ring::Regions& regions, Event& event) {
+  if (!begin_part(event)) return;
   const double share = static_cast<double>(event.process_s.ns()) / static_cast<double>(regions.wall);
   const auto nanoseconds = [&](std::uint64_t ticks) {
     return static_cast<std::uint64_t>(
@@ -319,6 +334,15 @@ void RecordConverter::set_region_values(const ring::Regions& regions, Event& eve
   region_values_ = {regions.regions, std::min(regions.threads, kMostRegionThreads), nanoseconds(regions.work),
                     nanoseconds(regions.critical), nanoseconds(regions.fork_join)};
   event.values = region_values_;
+}
+
+void RecordConverter::set_device_values(const ring::DeviceWaits& waits, Event& event) {
+  if (!begin_part(event)) return;
+  const double share = static_cast<double>(waits.busy) / static_cast<double>(waits.wall);
+  const auto wall_ns = static_cast<std::uint64_t>(event.process_s.ns());
+  const auto busy_ns = static_cast<std::uint64_t>(std::llround(share * static_cast<double>(wall_ns)));
+  device_values_ = {waits.calls, std::min(busy_ns, wall_ns)};
+  event.values = device_values_;
 }
 
 void RecordConverter::note_definition(std::uint32_t comm) {
@@ -342,7 +366,7 @@ void RecordConverter::define_ahead(const ring::Record& record, std::span<const s
 }
 
 void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) {
-  if (exited_ || has_regions_ || !(process_s > 0)) return;
+  if (exited_ || has_parts_ || !(process_s > 0)) return;
   Event event = event_of_kind(EventKind::kKeepAlive);
   event.process_s = process_s;
   credit_ += event.process_s;

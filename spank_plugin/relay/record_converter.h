@@ -105,10 +105,13 @@ class RecordConverter {
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
                               Seconds seconds_per_tick, Event& event);
-  // Of the gap's PROCESS ticks those of its regions: EVENT gets them, and the next record the rest.
-  Result<std::uint64_t> take_regions(const ring::Record& record, std::span<const std::uint64_t> values,
-                                     std::uint64_t process) const;
+  // Parts of a gap: parallel regions, waits for a device. How many ticks of it; the next record has the rest.
+  static Result<std::uint64_t> check_regions(const ring::Record& record, std::span<const std::uint64_t> values);
+  static Result<std::uint64_t> check_device_waits(const ring::Record& record, std::span<const std::uint64_t> values);
+  // false: EVENT has no time, and is none.
+  bool begin_part(Event& event);
   void set_region_values(const ring::Regions& regions, Event& event);
+  void set_device_values(const ring::DeviceWaits& waits, Event& event);
 
   std::uint64_t last_leave_ticks_ = 0;
   std::uint64_t preempted_ticks_ = 0;    // since the last record
@@ -139,8 +142,9 @@ class RecordConverter {
   bool all_procedures_named_ = false;  // an earlier relay's stream has the names
   std::vector<bool> named_procedures_;
   std::array<std::uint64_t, kProcedureValues> procedure_values_{};
-  bool has_regions_ = false;  // of OpenMP; of a gap's time nobody knows before its end what is in them
+  bool has_parts_ = false;  // in its gaps; of a gap's time nobody knows before its end what is in them
   std::array<std::uint64_t, kRegionValues> region_values_{};
+  std::array<std::uint64_t, kDeviceValues> device_values_{};
 };
 
 }  // namespace lbf::relay

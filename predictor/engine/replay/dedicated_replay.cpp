@@ -354,6 +354,7 @@ void DedicatedReplay::run(ProcessIndex index) {
       case OpKind::kVainLooks:  // each rank has a processor, and keeps it
         break;
       case OpKind::kBlocked:
+      case OpKind::kDevice:
         for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s;
         break;
       case OpKind::kPreempted:

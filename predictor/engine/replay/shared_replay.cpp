@@ -82,11 +82,12 @@ double SharedReplay::rate(const Node& node) const {
   if (node.looking > 0) [[unlikely]] {
     // All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set
     // the pace.
-    const double sharers = static_cast<double>(node.runnable.size() + node.awake + node.further_threads);
+    const double sharers =
+        static_cast<double>(node.runnable.size() + node.awake + node.further_threads + node.at_devices);
     return sharers <= node.cores ? node.speed : node.speed / std::ceil(sharers / node.cores);
   }
-  const double sharers =
-      static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) + node.further_threads);
+  const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) +
+                                             node.further_threads + node.at_devices);
   return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
 }
 
@@ -182,6 +183,15 @@ template <SharedReplay::Waits kHow>
     set_timer(index, time_s);
   }
   return true;
+}
+
+void SharedReplay::count_at_device(ProcessIndex index, int change, Seconds now_s) {
+  Process& process = processes_[index];
+  Node& node = nodes_[process.node];
+  process.at_device = change > 0;
+  bring_to(node, now_s);
+  node.at_devices += static_cast<std::size_t>(change);
+  schedule(process.node);
 }
 
 void SharedReplay::count_awake(ProcessIndex index, int change, Seconds now_s) {
@@ -376,6 +386,16 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kWindowOpen:  // ranks stay as far apart as they were, however long each one's windows are
         process.stage = Stage::kAfter;
         if (start_wait(index, now_s + op.call_s, now_s)) return false;
+        break;
+      case OpKind::kDevice:
+        if (process.at_device) {
+          count_at_device(index, -1, now_s);
+          break;
+        }
+        if (start_wait(index, now_s + op.call_s, now_s)) {
+          count_at_device(index, 1, now_s);
+          return false;
+        }
         break;
       case OpKind::kPreempted:
         if (target_.other_programs == OtherPrograms::kLeftOut) break;

@@ -64,6 +64,7 @@ class SharedReplay final : public Replay {
     bool exited = false;
     bool actor = false;
     bool awake = false;        // waits on the processor, not asleep; known where counts_awake_
+    bool at_device = false;    // waits for its device, on the processor
     bool for_post = false;     // waits for the end of its send, not for a message
     bool takes_turns = false;  // waits on a node whose waiting processes do
     bool settled = false;      // its first receive over a path with first_peer_s is over
@@ -92,6 +93,7 @@ class SharedReplay final : public Replay {
     std::size_t awake = 0;            // processes that wait, not asleep; counted where counts_awake_
     std::size_t looking = 0;          // processes in a kVainLooks
     std::size_t further_threads = 0;  // of its processes
+    std::size_t at_devices = 0;       // processes that wait for their devices and keep their share
     bool spins = false;               // who is awake keeps its share of the processors
     // Processes that wait for a message now, and how many did just before the last time that changed.
     std::size_t waiting = 0;
@@ -165,6 +167,8 @@ class SharedReplay final : public Replay {
   // A kVainLooks; false: it takes no time here.
   bool start_looks(ProcessIndex index, const Op& op, Seconds now_s);
   void end_looks(ProcessIndex index, Seconds now_s);
+  // A process begins to wait for its device on the processor (1), or ends it (-1).
+  void count_at_device(ProcessIndex index, int change, Seconds now_s);
   void count_waiting(Node& node, int change, Seconds now_s);
   // The work that passes before a process that waited for `op`'s message has the processor again. REQUIRES:
   // it takes turns.

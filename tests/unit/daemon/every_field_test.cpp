@@ -64,6 +64,9 @@ db::StepRecord step_record() {
   step.threads = 8;
   step.regions_s = 2.5;
   step.region_work_s = 17.25;
+  step.devices = "CUDA,HIP";
+  step.device_s = 12.5;
+  step.device_busy_s = 11.25;
   step.capture_s = 0.0625;
   step.relay_cpu_s = 1e-7;
   step.lbfd_cpu_s = 21.5;

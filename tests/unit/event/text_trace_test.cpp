@@ -526,6 +526,27 @@ TEST(TextTrace, RegionLinesReadAndWrite) {
   }
 }
 
+TEST(TextTrace, DeviceLinesReadAndWrite) {
+  const std::string text = "lbf-trace 1\nranks 1\n0 device 0.5 calls=3 busy=0.125\n0 exit 0\n";
+  const ReadBack back = read(text);
+  ASSERT_TRUE(back.info.ok()) << back.info.error().message;
+  ASSERT_EQ(back.events.size(), 2u);
+  EXPECT_EQ(back.events[0].values, (std::vector<std::uint64_t>{3, 125000000}));
+  std::ostringstream out;
+  TextTraceWriter writer(out, 1);
+  for (const auto& made : back.events) {
+    Event event = made.event;
+    event.values = made.values;
+    ASSERT_TRUE(writer.add(0, event).ok());
+  }
+  EXPECT_EQ(out.str(), text);
+  EXPECT_EQ(read("lbf-trace 1\nranks 1\n0 device 0.5 calls=1\n").events.at(0).values,
+            (std::vector<std::uint64_t>{1, 500000000}));
+  for (const char* const bad : {"", "calls=0", "calls=1 busy=0.6"}) {
+    EXPECT_FALSE(read("lbf-trace 1\nranks 1\n0 device 0.5 " + std::string(bad) + "\n").info.ok()) << bad;
+  }
+}
+
 TEST(TextTraceWriter, KeepsTheTimeOfWhatHasNoLine) {
   std::ostringstream out;
   TextTraceWriter writer(out, 1);

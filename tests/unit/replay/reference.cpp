@@ -29,6 +29,7 @@ struct Live {
   int threads = 1;           // that have so much to do, each
   double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
   bool waits = false;        // for a message event (also while asleep until it)
+  bool spins = false;        // until its device is done
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
   double connected = kInfinity;                     // since its first send over a path with first_peer has left
   double looks_since = 0;                           // of a kLook
@@ -289,7 +290,7 @@ class Simulation {
       const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
                          action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce &&
                          action.kind != Action::Kind::kRegions && action.kind != Action::Kind::kOthers &&
-                         action.kind != Action::Kind::kVainLooks;
+                         action.kind != Action::Kind::kVainLooks && action.kind != Action::Kind::kDevice;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
@@ -325,6 +326,13 @@ class Simulation {
         }
         case Action::Kind::kBlocked:
           if (me.phase++ == 0 && action.seconds > 0) {
+            me.asleep_until = now_ + action.seconds;
+            return true;
+          }
+          break;
+        case Action::Kind::kDevice:
+          me.spins = me.phase == 0 && action.seconds > 0;
+          if (me.phase++ == 0 && me.spins) {
             me.asleep_until = now_ + action.seconds;
             return true;
           }
@@ -424,7 +432,8 @@ class Simulation {
       const Process& process = program_.processes[p];
       if (process.background || live_[p].next >= process.actions.size()) continue;
       const bool wait_shares = machine_.spins || looked_at.count(node_of(process.rank)) > 0;
-      if (live_[p].work > 0 || (wait_shares && live_[p].waits)) sharers[node_of(process.rank)] += live_[p].threads;
+      if (live_[p].work > 0 || live_[p].spins || (wait_shares && live_[p].waits))
+        sharers[node_of(process.rank)] += live_[p].threads;
     }
     const auto rate = [&](std::size_t p) {
       const int node = node_of(program_.processes[p].rank);

@@ -16,7 +16,7 @@ struct Action {
   // posts the receive itself unless a kPost did. kLook sleeps, and looks for the message once in each `seconds`. kCopy
   // and kReduce are work that the machine's tables tell. kRegions is work of several threads. kOthers is work of other
   // programs, where the machine has them. kVainLooks is work in which each look gives the processor away, where ranks
-  // have none of their own.
+  // have none of their own. kDevice passes as kBlocked does, but with a share of the processor.
   enum class Kind {
     kWork,
     kBlocked,
@@ -31,9 +31,10 @@ struct Action {
     kReduce,
     kRegions,
     kOthers,
-    kVainLooks
+    kVainLooks,
+    kDevice
   } kind;
-  double seconds = 0;       // kWork and kOthers at speed 1, kBlocked, kLook, kVainLooks
+  double seconds = 0;       // kWork and kOthers at speed 1, kBlocked, kLook, kVainLooks, kDevice
   std::size_t message = 0;  // all others
   double bytes = 0;         // kCopy, kReduce
   double looks = 0;         // kVainLooks
