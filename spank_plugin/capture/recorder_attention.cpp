@@ -35,7 +35,7 @@ bool is_due(const ring::PrimitiveCounter& primitive, const Sampler& sampler) noe
 // The regions are the window's: nobody closes that meanwhile. Where somebody has, they are nobody's.
 void end_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
   if (!thread.mode.shared || enter_when_unchanging(thread)) write_regions(thread, enter, function);
-  *thread.regions = {};
+  thread.regions->clear();
   if (thread.mode.shared) leave_recorder(thread);
 }
 
