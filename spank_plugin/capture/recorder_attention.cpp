@@ -39,7 +39,7 @@ void end_parts_of_gap(Thread& thread, std::uint64_t enter, std::uint16_t functio
     if (has_regions(thread)) write_regions(thread, enter, function);
     if (has_devices(thread)) write_devices(thread, enter, function);
   }
-  *thread.regions = {};
+  thread.regions->clear();
   *thread.devices = {};
   if (thread.mode.shared) leave_recorder(thread);
 }

@@ -38,7 +38,7 @@ void write_record(Thread& thread, std::uint64_t enter, std::uint16_t function) n
   thread.ring.begin_call(enter, 0);
   if (ring::Record* const record = thread.ring.try_append(EventKind::kRegions, ring::kRegionWords)) {
     ring::write_regions(RingWriter::values_of(record),
-                        {sums.regions(), sums.threads, all.work, all.critical, all.fork_join, all.wall});
+                        {sums.regions(), sums.largest_team(), all.work, all.critical, all.fork_join, all.wall});
     record->flags = 0;  // no MPI call begins here
   }
   thread.ring.commit(enter);
@@ -85,7 +85,7 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
   split = {};
   thread.regions->add(pool.times, pool.threads);
   write_record(thread, enter, function);
-  *thread.regions = {};
+  thread.regions->clear();
 }
 
 void write_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
@@ -98,7 +98,7 @@ void write_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) 
   seen.work += sums.times.work;
   seen.critical += sums.times.critical;
   seen.fork_join += sums.times.fork_join;
-  sums = {};
+  sums.clear();
 }
 
 }  // namespace lbf::capture

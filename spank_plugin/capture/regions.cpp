@@ -227,7 +227,7 @@ std::uint64_t start(const TickClock& clock, std::uint32_t processors) {
 
 void watch(const RegionWatch& wanted) {
   me.watch = wanted;
-  me.sums = {};
+  me.sums.clear();
   if (me.random == 1) me.random = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&me) >> 6) | 1;
 }
 
