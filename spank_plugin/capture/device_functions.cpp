@@ -19,7 +19,9 @@ constexpr const char* kDeviceFunctionNames[] = {
 #undef LBF_DEVICE_FUNCTION
 };
 
-constinit NextFunctions next_device_functions{device_functions};
+constexpr const char* kDeviceNames[] = {"cu", "hip"};
+
+constinit NextFunctions next_device_functions{device_functions, kDeviceNames};
 
 // By the file's name: a library may be loaded in a scope that no look-up sees.
 int note_device_library(dl_phdr_info* info, std::size_t, void* data) {

@@ -22,7 +22,6 @@ LBF_USE_FIRST(dlopen);
 #if !defined(LBF_DEFINES_DLSYM)
 LBF_USE_FIRST(dlsym);
 #endif
-LBF_USE_FIRST(dlvsym);
 LBF_USE_FIRST(pthread_key_create);
 LBF_USE_FIRST(pthread_setspecific);
 LBF_USE_FIRST(pthread_sigmask);  // 2.32

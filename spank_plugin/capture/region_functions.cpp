@@ -15,7 +15,9 @@ constexpr const char* kRegionFunctionNames[] = {
 #undef LBF_REGION_FUNCTION
 };
 
-constinit NextFunctions next_region_functions{region_functions};
+constexpr const char* kOpenMpNames[] = {"GOMP_", "omp_", "__kmpc_"};
+
+constinit NextFunctions next_region_functions{region_functions, kOpenMpNames};
 
 }  // namespace
 

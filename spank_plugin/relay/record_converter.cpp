@@ -178,11 +178,14 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     if (!wall) return wall.error();
     rest = process - std::min(*wall, process);
     process -= rest;
+    rest += waiting;
+    waiting_ticks_ = waiting;
   }
   const std::uint64_t by_others = closed_ ? 0 : worth_an_event(preempted, others_share_, seconds_per_tick);
   const std::uint64_t delayed_end = closed_ ? 0 : worth_an_event(delayed_end_ticks_, others_share_, seconds_per_tick);
   delayed_end_ticks_ = 0;
-  unrecorded_ticks_ += preempted - by_others + waiting - looks.cpu - looks.between;
+  unrecorded_ticks_ += preempted - by_others;
+  if (!is_before_call) unrecorded_ticks_ += waiting - looks.cpu - looks.between;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
   blocked_ticks_ = 0;
