@@ -78,17 +78,12 @@ void SharedReplay::grow_messages() {
 
 // --- processors
 
-double SharedReplay::rate(const Node& node) const {
-  if (node.looking > 0) [[unlikely]] {
-    // All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set
-    // the pace.
-    const double sharers =
-        static_cast<double>(node.runnable.size() + node.awake + node.further_threads + node.at_devices);
-    return sharers <= node.cores ? node.speed : node.speed / std::ceil(sharers / node.cores);
-  }
-  const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) +
-                                             node.further_threads + node.at_devices);
-  return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
+// All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set the
+// pace.
+double SharedReplay::rate_beside_looks(const Node& node) {
+  const double sharers =
+      static_cast<double>(node.runnable.size() + node.awake + node.further_threads + node.at_devices);
+  return sharers <= node.cores ? node.speed : node.speed / std::ceil(sharers / node.cores);
 }
 
 [[gnu::always_inline]] inline void SharedReplay::bring_to(Node& node, Seconds time_s) {

@@ -111,7 +111,14 @@ class SharedReplay final : public Replay {
   // Seconds of each node's turns, where its ranks are more than its processors and yield.
   void set_turns();
   void start_processes();
-  double rate(const Node& node) const;
+  static double rate_beside_looks(const Node& node);
+  static double rate(const Node& node) {
+    if (node.looking > 0) [[unlikely]]
+      return rate_beside_looks(node);
+    const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) +
+                                               node.further_threads + node.at_devices);
+    return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
+  }
   void bring_to(Node& node, Seconds time_s);
   // The node's next end of work has changed.
   void schedule(std::uint32_t node);
