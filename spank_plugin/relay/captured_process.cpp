@@ -192,7 +192,8 @@ void CapturedProcess::write_procedure_list(const protocol::ProcedureList& list, 
 
 RelayEventSink CapturedProcess::sink(Pass& pass) {
   return [this, &pass](const Event& event) {
-    if (event.kind != EventKind::kBlocked) return pass.add(rank_, event);
+    if (!suspension_.is_owed()) [[likely]]
+      return pass.add(rank_, event);
     Event shorter = event;
     suspension_.shorten(shorter);
     pass.add(rank_, shorter);
@@ -365,7 +366,7 @@ void CapturedProcess::give_back_rings(KnownRings& files, const Pass& pass) {
 void CapturedProcess::end(std::string_view how, Pass& pass) {
   ended_ = true;
   release(Release::kAll, pass);
-  converter_.close(end_ticks(pass), tick_s(pass), [&](const Event& event) { pass.add(rank_, event); });
+  converter_.close(end_ticks(pass), tick_s(pass), sink(pass));
   if (suspension_.total_s() > 0) {
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", suspension_.total_s());

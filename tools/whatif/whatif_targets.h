@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "predictor/engine/replay/target.h"
+#include "report/step.h"
 
 namespace lbf::tools {
 
@@ -36,5 +37,8 @@ Result<std::shared_ptr<const engine::Network>> find_network(const std::string& n
 // and TopologyFile.
 Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks,
                                                  std::vector<std::string>& notes);
+
+// engine::set_other_programs for the configuration that ran, as lbfd's prediction SELF of it describes it.
+void set_other_programs(const report::TargetPrediction& self, std::vector<engine::Target>& targets);
 
 }  // namespace lbf::tools
