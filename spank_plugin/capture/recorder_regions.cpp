@@ -81,7 +81,7 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
   if (pool.threads == 0) return;
   thread.pool.note_threads(pool.threads);
   split.blocked -= pool.unblocked;
-  if ((split.preempted | split.blocked) != 0) thread.ring.adjust(split.preempted, split.blocked, 0);
+  adjust_gap(thread, split);
   split = {};
   thread.regions->add(pool.times, pool.threads);
   write_record(thread, enter, function);

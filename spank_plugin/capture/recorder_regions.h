@@ -31,6 +31,12 @@ inline std::uint64_t waited_in_regions(const Thread& thread) noexcept {
 // nothing of the call is in the ring yet.
 void write_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept;
 
+// What of the gap that a call ends is no process time, as SPLIT: before the records of the gap.
+inline void adjust_gap(Thread& thread, const GapSplit& split) noexcept {
+  if ((split.preempted | split.blocked) != 0) thread.ring.adjust(split.preempted, split.blocked, 0);
+  if (split.blocked != 0 && thread.mode.last_was_failed_poll) thread.ring.note_look_sleep(split.blocked);
+}
+
 // The long gap of GAP ticks that a call ends at ENTER, judged as SPLIT: where other threads of the process worked in it
 // it is one region, written as write_regions does, and what the thread waited for them is no longer blocked.
 void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uint16_t function,
