@@ -87,7 +87,9 @@ void enter_task(NextTask* next, Body body, void* data, void (*copy)(void*, void*
                 const TaskRest& rest) {
   constexpr unsigned kDetach = 1u << 13;  // the runtime writes the data's first word
   Region* const region = current_region();
-  if (region == nullptr || (rest.flags & kDetach) != 0)
+  // A task that runs at once is of its body. LLVM's runtime does not copy its data, whatever `copy` is.
+  const bool is_wrapped = region != nullptr && rest.if_clause && (rest.flags & kDetach) == 0;
+  if (!is_wrapped)
     return next(body, data, copy, bytes, align, rest.if_clause, rest.flags, rest.depend, rest.priority, rest.detach);
   constexpr auto kLeastAlign = static_cast<long>(alignof(TaskHead));
   const long block_align = align > kLeastAlign ? align : kLeastAlign;

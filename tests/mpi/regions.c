@@ -45,20 +45,40 @@ static void end_stage(int stage, long result) {
   printf("result %d %d %ld\n", rank, stage, result);
 }
 
+/* The entry of a task, as gcc's code calls it with `if(0)` and data that have a copy function: LLVM's runtime runs it
+ * on the data themselves, GNU's on a copy. */
+void start_task(void (*body)(void*), void* data, void (*copy)(void*, void*), long bytes, long align, _Bool is_deferred,
+                unsigned flags, void** depend, int priority, void* detach) __asm__("GOMP_task");
+static long task_data;
+static void copy_task(void* to, void* from) {
+  *(long*)to = *(const long*)from;
+}
+static void run_task(void* data) {
+  task_data = *(const long*)data;
+}
+static void task_at_once(void) {
+  long data = 7;
+  start_task(run_task, &data, copy_task, sizeof(data), sizeof(data), 0, 0, NULL, 0, NULL);
+}
+
 static long tasks(void) {
   long sum = 0;
 #pragma omp parallel
+  {
+#pragma omp master
+    task_at_once();
 #pragma omp single
-  for (long i = 0; i < 8; ++i) {
-    const long cube = i * i * i;
+    for (long i = 0; i < 8; ++i) {
+      const long cube = i * i * i;
 #pragma omp task shared(sum) firstprivate(cube)
-    {
-      spin(1);
+      {
+        spin(1);
 #pragma omp atomic
-      sum += cube;
+        sum += cube;
+      }
     }
   }
-  return sum;
+  return sum * 1000 + task_data;
 }
 
 static long nested(void) {
