@@ -61,12 +61,25 @@ static void task_at_once(void) {
   start_task(run_task, &data, copy_task, sizeof(data), sizeof(data), 0, 0, NULL, 0, NULL);
 }
 
+/* More than a stack, which the runtime copies for the task. */
+static struct { char bytes[12 << 20]; } large;
+static __attribute__((noinline)) void start_large_task(long* sum) {
+#pragma omp task firstprivate(large)
+  {
+#pragma omp atomic
+    *sum += large.bytes[sizeof(large) / 2];
+  }
+}
+
 static long tasks(void) {
   long sum = 0;
 #pragma omp parallel
   {
 #pragma omp master
-    task_at_once();
+    {
+      task_at_once();
+      start_large_task(&sum);
+    }
 #pragma omp single
     for (long i = 0; i < 8; ++i) {
       const long cube = i * i * i;
@@ -122,6 +135,7 @@ int main(int argc, char** argv) {
   long sum = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  large.bytes[sizeof(large) / 2] = 3;
   for (int round = 0; round < 2; ++round) { /* the second time it is known how long they are */
     sum = 0;
 #pragma omp parallel reduction(+ : sum)
