@@ -91,7 +91,7 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
 void write_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
   RegionSums& sums = *thread.regions;
   RegionTimes& seen = *preload_regions().seen();
-  write_record(thread, enter, function);
+  if (sums.regions() != 0) write_record(thread, enter, function);
   add(thread.header->recorded.dear_ticks, sums.cost);
   thread.own_grants.dear_ticks += sums.cost;
   seen.wall += sums.times.wall;

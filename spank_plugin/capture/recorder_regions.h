@@ -20,8 +20,9 @@ void watch_regions(Thread& thread) noexcept;
 // Of the calling thread none are measured any more.
 void unwatch_regions() noexcept;
 
+// Or a part of one that goes on, which took something to measure.
 inline bool has_regions(const Thread& thread) noexcept {
-  return thread.regions != nullptr && thread.regions->regions() != 0;
+  return thread.regions != nullptr && (thread.regions->regions() | thread.regions->cost) != 0;
 }
 // Time off the processor since the last call that was waiting for the team.
 inline std::uint64_t waited_in_regions(const Thread& thread) noexcept {

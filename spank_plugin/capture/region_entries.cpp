@@ -93,6 +93,7 @@ void enter_task(NextTask* next, Body body, void* data, void (*copy)(void*, void*
       region != nullptr && rest.if_clause && (rest.flags & kDetach) == 0 && bytes <= kMostBytes && align <= kMostBytes;
   if (!is_wrapped)
     return next(body, data, copy, bytes, align, rest.if_clause, rest.flags, rest.depend, rest.priority, rest.detach);
+  charge_task();
   constexpr auto kLeastAlign = static_cast<long>(alignof(TaskHead));
   const long block_align = align > kLeastAlign ? align : kLeastAlign;
   const long data_at = (static_cast<long>(sizeof(TaskHead)) + block_align - 1) & -block_align;

@@ -21,6 +21,7 @@ enum {
   kMany,
   kCopyPrivate,
   kManyVariables,
+  kPhases,
   kEnd
 };
 
@@ -114,6 +115,21 @@ static long uneven(void) {
 #pragma omp parallel num_threads(2) reduction(+ : sum)
   {
     if (omp_get_thread_num() == 0) sum += spin(8);
+#pragma omp barrier
+    sum += 1;
+  }
+  return sum;
+}
+
+/* The same many times in one region: reading the clock at each barrier takes too much of the time. */
+static long phases(void) {
+  long sum = 0;
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+  for (int i = 0; i < 5000; ++i) {
+    if (omp_get_thread_num() == 0) {
+      for (volatile int turn = 0; turn < 1000; turn = turn + 1) {
+      }
+    }
 #pragma omp barrier
     sum += 1;
   }
@@ -224,6 +240,7 @@ int main(int argc, char** argv) {
     end_stage(kCopyPrivate, sum);
 
     end_stage(kManyVariables, many_variables());
+    end_stage(kPhases, phases());
   }
   MPI_Finalize();
   return 0;
