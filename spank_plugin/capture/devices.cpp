@@ -29,7 +29,7 @@ std::uint8_t& short_waits_in(DeviceFunction function) noexcept {
 
 bool measures_device_waits() noexcept {
   const DeviceThread& self = device_thread;
-  return self.watch.where != nullptr && !self.waits &&
+  return self.watch.where != nullptr && !self.waits && !is_measuring_over() &&
          self.watch.where->load(std::memory_order_relaxed) == ring::kInProgram && !is_in_region();
 }
 

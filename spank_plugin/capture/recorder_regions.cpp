@@ -64,6 +64,10 @@ void unwatch_regions() noexcept {
   preload_regions().watch({});
 }
 
+void stop_regions() noexcept {
+  preload_regions().stop();
+}
+
 // Threads of a team spin between regions, threads that call MPI tell of themselves, and a device's library has threads
 // of its own.
 void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uint16_t function,

@@ -19,6 +19,8 @@ void start_regions(Thread& thread) noexcept;
 void watch_regions(Thread& thread) noexcept;
 // Of the calling thread none are measured any more.
 void unwatch_regions() noexcept;
+// Of no thread, for good.
+void stop_regions() noexcept;
 
 // Or a part of one that goes on, which took something to measure.
 inline bool has_regions(const Thread& thread) noexcept {

@@ -4,6 +4,7 @@
 namespace lbf::capture {
 
 constinit TickClock tick_clock;  // the recorder's, copied
+constinit std::atomic<bool> measuring_is_over{false};
 
 namespace {
 
@@ -227,7 +228,8 @@ PassedRegion::~PassedRegion() {
 
 RegionDecision decide_region(const void* body) noexcept {
   const bool is_nested = me.region != nullptr;
-  if (me.passes || (!is_nested && me.watch.attention == nullptr)) return {RegionMeasure::kNot, 0};
+  if (me.passes || (!is_nested && me.watch.attention == nullptr) || is_measuring_over())
+    return {RegionMeasure::kNot, 0};
   const std::uint64_t begin = ticks_now();
   if (begin >= me.measured_again || (me.long_bodies & bit_of(body)) != 0) return {RegionMeasure::kWhole, begin};
   return {is_nested ? RegionMeasure::kNot : RegionMeasure::kWall, begin};
@@ -245,6 +247,7 @@ namespace {
 std::uint64_t start(const TickClock& clock, std::uint32_t processors) {
   constexpr int kRegions = 64;
   tick_clock = clock;
+  measuring_is_over.store(false, std::memory_order_relaxed);
   team_processors = processors;
   member_cost = ticks_from_ns(kMemberCostNs);
   std::uint64_t attention = 0;
@@ -269,6 +272,10 @@ void watch(const RegionWatch& wanted) {
   if (me.random == 1) me.random = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&me) >> 6) | 1;
 }
 
+void stop() {
+  measuring_is_over.store(true, std::memory_order_relaxed);
+}
+
 RegionSums* sums() {
   return &me.sums;
 }
@@ -279,6 +286,6 @@ RegionTimes* seen() {
 
 }  // namespace
 
-constinit RegionHost region_host{start, watch, sums, seen};
+constinit RegionHost region_host{start, watch, stop, sums, seen};
 
 }  // namespace lbf::capture

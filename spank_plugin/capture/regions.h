@@ -27,10 +27,17 @@ struct RegionHost {
   // Measures what the measuring of a region takes. CLOCK: the recorder's. Returns it in ticks.
   std::uint64_t (*start)(const TickClock& clock, std::uint32_t processors);
   void (*watch)(const RegionWatch& watch);  // the calling thread
+  void (*stop)();                           // for all threads, and for good: the capture is over
   RegionSums* (*sums)();                    // of the calling thread; valid as long as the thread
   RegionTimes* (*seen)();                   // all that it took, for regions that are not measured
 };
 extern constinit RegionHost region_host;
+
+// Whether no thread measures any more, whatever it was told to watch: neither regions nor waits for a device.
+extern constinit std::atomic<bool> measuring_is_over;
+inline bool is_measuring_over() noexcept {
+  return measuring_is_over.load(std::memory_order_relaxed);
+}
 
 // A region whose bodies are measured, on the stack of the thread that enters it.
 class Region {

@@ -65,6 +65,15 @@ TEST_F(RegionsTest, ARegionThatOutlastsItsGapIsCharged) {
   EXPECT_EQ(region_host.sums()->regions(), 0U);
 }
 
+// After MPI_Finalize, and where the capture went off, the other threads went on to measure.
+TEST_F(RegionsTest, NothingIsMeasuredOnceTheCaptureIsOver) {
+  EXPECT_NE(decide_region(nullptr).measure, RegionMeasure::kNot);
+  EXPECT_TRUE(measures_device_waits());
+  region_host.stop();
+  EXPECT_EQ(decide_region(nullptr).measure, RegionMeasure::kNot);
+  EXPECT_FALSE(measures_device_waits());
+}
+
 // Two tasks in the barrier that ends a region, one in a barrier of the body: all three are work.
 TEST_F(RegionsTest, TasksInWaitsAreWork) {
   const auto spend = [](std::uint64_t ticks) {
