@@ -74,6 +74,14 @@ TEST_F(RegionsTest, NothingIsMeasuredOnceTheCaptureIsOver) {
   EXPECT_FALSE(measures_device_waits());
 }
 
+// The objects of the process were gone through at each wait where the library's file has another name.
+TEST_F(RegionsTest, AWaitTellsWhichLibraryItIsOf) {
+  { const DeviceWait wait(DeviceFunction::k_cuStreamSynchronize); }
+  EXPECT_EQ(libraries_.load(), ring::kCudaLibrary);
+  { const DeviceWait wait(DeviceFunction::k_hipMemcpy2DFromArray_spt); }
+  EXPECT_EQ(libraries_.load(), ring::kCudaLibrary | ring::kHipLibrary);
+}
+
 // Two tasks in the barrier that ends a region, one in a barrier of the body: all three are work.
 TEST_F(RegionsTest, TasksInWaitsAreWork) {
   const auto spend = [](std::uint64_t ticks) {
