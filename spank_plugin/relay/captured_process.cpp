@@ -306,8 +306,6 @@ void CapturedProcess::keep_alive(Pass& pass) {
   const CapturedRing& ring = rings_.front();
   // Threads of one process run at the same time: their processor times do not add up to its progress.
   if (rings_.size() != 1 || ring.broken || converter_.exited()) return;
-  // Nor is it progress while a thread spins until its device is done.
-  if (ring.status.device_libraries != 0) return;
   const std::uint64_t consumed = ring.reader.consumed_bytes();
   const bool quiet = progress_.known && progress_.consumed_bytes == consumed;
   if (pass.now_ns() - progress_.read_ns < (quiet ? kKeepAliveIntervalNs : kCpuReadIntervalNs)) return;

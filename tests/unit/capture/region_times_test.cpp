@@ -150,6 +150,31 @@ TEST(PoolGap, IsNoneWhereOthersHardlyWork) {
   EXPECT_EQ(pool_gap(0, 1000, 50, 4).unblocked, 50U);  // one worker alone, in 50 of 1,000 blocked ticks
 }
 
+// A thread that drives MPI, or spins, was taken for half of a pool: the serial rank got twice as long on one processor.
+TEST(Helper, WhoRunsOnInCallsIsNoPool) {
+  Helper helper;
+  EXPECT_EQ(helper.without(1000, 1000), 1000U) << "no call has told yet";
+  helper.note_call(500, 490);
+  helper.note_call(500, 500);
+  EXPECT_EQ(helper.without(1000, 1000), 0U);
+  EXPECT_EQ(helper.without(1000, 1000 + 3000), 3010U) << "three workers beside it";
+}
+
+TEST(Helper, OnFewProcessorsRunsLessInSomeCalls) {
+  Helper helper;
+  helper.note_call(1000, 400);
+  EXPECT_EQ(helper.without(1000, 900), 0U);
+}
+
+TEST(Helper, AWorkerThatSpinsForAWhileIsNone) {
+  Helper helper;
+  helper.note_call(1000, 100);
+  EXPECT_EQ(helper.without(1000, 1000), 900U);
+  Helper many;
+  many.note_call(1000, 7000);
+  EXPECT_EQ(many.without(1000, 7000), 6000U) << "of eight threads that spin in calls one is taken for a helper";
+}
+
 // A gap with one short region, of which the wall time alone was read: it had a team of 0, for which the relay closed
 // the ring.
 TEST(RegionSums, WhereNoneWasMeasuredTheTeamIsThatOfThoseBefore) {

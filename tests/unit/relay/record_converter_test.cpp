@@ -642,6 +642,33 @@ TEST(RecordConverter, WaitsForADeviceHaveTheirPartOfTheGap) {
   EXPECT_EQ(out.events.size(), 3U) << "the next gap may be a wait, too";
 }
 
+// A master that looks, sleeps 10 ms, works with its threads for 5 ms and waits 3 ms for its GPU before it looks again:
+// the sleep had no period where such records come before the look.
+TEST(RecordConverter, SleepBetweenLooksStaysWhatItIsBeforeRegionsAndWaits) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  const ring::Adjustment sleep{0, 12'000'000, 0, 10'000'000, 1};
+  ASSERT_TRUE(converter.convert(ring::record_of(sleep), {}, kNs, out.sink()).ok());
+  constexpr std::uint64_t kEnter = 21'000'000;
+  ASSERT_TRUE(converter
+                  .convert(in_regions(kEnter), values_of(ring::Regions{1, 2, 8'000'000, 5'000'000, 0, 5'000'000}), kNs,
+                           out.sink())
+                  .ok());
+  ASSERT_TRUE(
+      converter.convert(in_device(kEnter), values_of(ring::DeviceWaits{1, 0, 3'000'000}), kNs, out.sink()).ok());
+  ring::Record found = RingFile::record(EventKind::kProbe, kEnter, kEnter + 1);
+  found.function = mpi_function("MPI_Iprobe")->id;
+  ASSERT_TRUE(converter.convert(found, {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 5U);
+  EXPECT_DOUBLE_EQ(out.events[0].off_s, 2e-3);
+  EXPECT_EQ(look_period_ns(out.events[0]), 0);
+  EXPECT_DOUBLE_EQ(out.events[1].process_s, 5e-3);
+  EXPECT_DOUBLE_EQ(out.events[2].process_s, 3e-3);
+  EXPECT_DOUBLE_EQ(out.events[3].off_s, 10e-3);
+  EXPECT_NEAR(static_cast<double>(look_period_ns(out.events[3])), 10e6, 0.02 * 10e6);
+  EXPECT_DOUBLE_EQ(out.events[4].process_s, 1e-3);
+}
+
 // More than the gap has, as where the thread's clock says that it was preempted meanwhile.
 TEST(RecordConverter, WaitsForADeviceAreAtMostTheGap) {
   RecordConverter converter(0, 2);
