@@ -243,6 +243,7 @@ Result<void> CapturedProcess::drain_thread(CapturedRing& ring, ProcedureClock cl
 
 std::uint64_t CapturedProcess::drain(Pass& pass) {
   const std::uint64_t before = pass.result.bytes;
+  const bool was_counting = converter_.is_counting();
   threaded_ |= rings_.size() > 1;
   // The thread that called MPI_Init knows it; others, when they have measured something.
   for (const CapturedRing& ring : rings_)
@@ -258,7 +259,8 @@ std::uint64_t CapturedProcess::drain(Pass& pass) {
   if (threaded_) release(Release::kSettled, pass);
   if (pass.result.bytes > before) {
     stats_due_ = true;
-    suspension_.settle();
+    // The time between two windows comes at its end, whatever records come before.
+    if (!was_counting || !converter_.is_counting()) suspension_.settle();
   }
   return pass.result.bytes - before;
 }
