@@ -66,6 +66,11 @@ Result<void> check_target(const Target& target, Rank ranks, const std::string& n
                            " nodes");
     }
   }
+  const MemoryDemand& memory = target.memory;
+  if (!(std::isfinite(memory.bytes_per_s) && memory.bytes_per_s >= 0) ||
+      (memory.undisturbed != nullptr && memory.undisturbed->size() != static_cast<std::size_t>(ranks))) {
+    return invalid_input(name + ": the memory demand must be bytes per second, 0 or more, and known of every rank");
+  }
   if (Result<void> done = check_nodes(target, name); !done) return done;
   if (Result<void> done = check_topology(target, name); !done) return done;
   return check_placement(target, ranks, name);

@@ -10,19 +10,24 @@ namespace lbf::engine {
 SharedReplay::SharedReplay(const Target& target, OpStore& store)
     : store_(store),
       target_(target),
+      memory_(shares_memory(target) ? &target.network->memory() : nullptr),
+      scales_work_(memory_ != nullptr && target.memory.undisturbed != nullptr ? 1 : 0),
+      groups_(target, memory_ != nullptr ? memory_->per_node : 1),
       localities_(target),
       costs_({&target}),
-      nodes_(target.nodes),
-      work_queue_(target.nodes),
+      nodes_(groups_.count()),
+      work_queue_(groups_.count()),
       links_(target) {
   for (std::size_t locality = 0; locality < localities_.count(); ++locality) {
     eager_limit_.push_back(localities_.path(locality).eager_limit_bytes);
     any_first_peer_ = any_first_peer_ || localities_.path(locality).first_peer_s > 0;
   }
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
-  for (std::uint32_t node = 0; node < target.nodes; ++node) {
-    nodes_[node].speed = target.speed_of(node);
-    nodes_[node].cores = target.cores_of(node);
+  for (std::size_t group = 0; group < nodes_.size(); ++group) {
+    Node& node = nodes_[group];
+    node.speed = target.speed_of(groups_.node_of(group));
+    node.cores = groups_.cores_of(group);
+    node.undisturbed = memory_ != nullptr ? 0 : node.cores;
   }
   if (target.waiting == Waiting::kYield) set_turns();
   add_processes();
@@ -34,7 +39,7 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
 void SharedReplay::add_processes() {
   for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes(); ++index) {
     Process process;
-    process.node = node_of(store_.rank_of(index));
+    process.node = groups_.of(store_.rank_of(index));
     process.actor = store_.is_actor(index);
     process.settled = process.actor || !any_first_peer_;
     process.takes_turns = !process.actor && nodes_[process.node].takes_turns;
@@ -45,8 +50,9 @@ void SharedReplay::add_processes() {
 
 Bytes SharedReplay::memory_bytes() const {
   // Each process is in one heap at a time, of its node or of the timers.
-  const Bytes of_process = sizeof(Process) + sizeof(Work) + sizeof(EventQueue::Entry) + sizeof(std::size_t);
-  const Bytes of_node = sizeof(Node) + 2 * sizeof(WinnerTree::Entry);
+  const Bytes of_process =
+      sizeof(Process) + sizeof(Work) + sizeof(EventQueue::Entry) + sizeof(std::size_t) + sizeof(std::uint32_t);
+  const Bytes of_node = sizeof(Node) + 3 * sizeof(std::uint32_t) + 2 * sizeof(WinnerTree::Entry);
   return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + nodes_.size() * of_node +
          (needs_events_.capacity() + starting_.capacity()) * sizeof(ProcessIndex) +
          flights_.bytes_of(store_.message_slots()) + links_.memory_bytes() + costs_.memory_bytes() +
@@ -54,17 +60,17 @@ Bytes SharedReplay::memory_bytes() const {
 }
 
 void SharedReplay::set_turns() {
-  std::vector<std::uint32_t> ranks_on_node(target_.nodes, 0);
-  for (const std::uint32_t node : target_.node_of_rank) ++ranks_on_node[node];
-  const auto used = std::count_if(ranks_on_node.begin(), ranks_on_node.end(), [](auto n) { return n > 0; });
+  const std::uint32_t first = target_.node_of_rank.front();
+  const bool one_node =
+      std::ranges::all_of(target_.node_of_rank, [first](std::uint32_t node) { return node == first; });
   // Who talks to other nodes polls their connections each time, whatever it waits for.
-  const PathCost& path = target_.network->path(used > 1 ? kUnknownHops : 0);
-  for (std::uint32_t node = 0; node < target_.nodes; ++node) {
-    const double cores = nodes_[node].cores;
-    if (static_cast<double>(ranks_on_node[node]) <= cores) continue;
-    nodes_[node].turn_s = path.turn_s / cores;
-    nodes_[node].switch_s = path.switch_s / cores;
-    nodes_[node].takes_turns = path.turn_s > 0 || path.switch_s > 0;
+  const PathCost& path = target_.network->path(one_node ? 0 : kUnknownHops);
+  for (std::size_t group = 0; group < nodes_.size(); ++group) {
+    Node& node = nodes_[group];
+    if (static_cast<double>(groups_.ranks_of(group)) <= node.cores) continue;
+    node.turn_s = path.turn_s / node.cores;
+    node.switch_s = path.switch_s / node.cores;
+    node.takes_turns = path.turn_s > 0 || path.switch_s > 0;
   }
 }
 
@@ -74,9 +80,17 @@ void SharedReplay::grow_messages() {
 
 // --- processors
 
+// Who spins has a share of the processors, and demands nothing of memory.
+inline double SharedReplay::crowded_rate(const Node& node, double sharers) const {
+  if (memory_ == nullptr) return node.speed * node.cores / sharers;
+  const double share = std::min(1.0, node.cores / sharers);
+  const double computing = (sharers - static_cast<double>(node.spinning)) * share;
+  return node.speed * share * memory_speed(*memory_, computing, node.speed * target_.memory.bytes_per_s);
+}
+
 double SharedReplay::rate(const Node& node) const {
   const double sharers = static_cast<double>(node.runnable.size() + node.spinning + node.further_threads);
-  return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
+  return sharers <= node.undisturbed ? node.speed : crowded_rate(node, sharers);
 }
 
 [[gnu::always_inline]] inline void SharedReplay::bring_to(Node& node, Seconds time_s) {
@@ -110,9 +124,15 @@ void SharedReplay::schedule(std::uint32_t index) {
   return true;
 }
 
-Seconds SharedReplay::row_work_s(const Op& op) const {
-  if ((op.flags & kOpRegions) == 0) return store_.work_of(op, target_.scenario);
-  return demand_of(store_.regions().at(op.region()), target_).alone_s;
+Seconds SharedReplay::undisturbed_s(ProcessIndex index, Seconds work_s) const {
+  if (scales_work_ == 0) return work_s;
+  return work_s * (*target_.memory.undisturbed)[static_cast<std::size_t>(store_.rank_of(index))];
+}
+
+Seconds SharedReplay::changed_work_s(ProcessIndex index, const Op& op) const {
+  const Seconds work_s = (op.flags & kOpRegions) == 0 ? store_.work_of(op, target_.scenario)
+                                                      : demand_of(store_.regions().at(op.region()), target_).alone_s;
+  return undisturbed_s(index, work_s);
 }
 
 bool SharedReplay::start_threads(ProcessIndex index, const Op& op, Seconds now_s) {
@@ -122,7 +142,7 @@ bool SharedReplay::start_threads(ProcessIndex index, const Op& op, Seconds now_s
   bring_to(node, now_s);  // at the old rate
   process.further_threads = demand.together_s > 0 ? demand.threads - 1 : 0;
   node.further_threads += process.further_threads;
-  return start_work(index, demand.together_s, now_s);
+  return start_work(index, undisturbed_s(index, demand.together_s), now_s);
 }
 
 // The node is at this time.
@@ -329,8 +349,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       flights_.prefetch(op.message());
     }
     Seconds work_s = op.work_s;
-    if ((op.flags & kOpHasRow) != 0) [[unlikely]]
-      work_s = row_work_s(op);
+    if (((op.flags & kOpHasRow) | scales_work_) != 0) [[unlikely]]
+      work_s = changed_work_s(index, op);
     if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message())).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
   }

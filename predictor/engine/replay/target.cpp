@@ -157,6 +157,7 @@ std::vector<Target> default_targets(const Target& ran, const std::vector<std::sh
       target.nodes = static_cast<std::uint32_t>(nodes);
       target.cores_per_node = ran.cores_per_node;
       target.speed = ran.speed;
+      target.memory = ran.memory;
       target.network = network;
       target.placement = "block";
       target.threads = filling_threads(target);

@@ -27,6 +27,13 @@ std::optional<Waiting> parse_waiting(std::string_view name);
 // Whether other programs have the processors for the times that the events tell (kPreempted).
 enum class OtherPrograms : std::uint8_t { kLeftOut, kAsTheyRan };
 
+// What every rank's work wants of memory; 0: not known, and memory domains are not shared (docs/adr/0013-memory.md).
+struct MemoryDemand {
+  double bytes_per_s = 0;  // of a rank with a domain for itself
+  // By rank: so much of its recorded work it would be with a domain for itself. nullptr: all of it.
+  std::shared_ptr<const std::vector<double>> undisturbed;
+};
+
 struct Target {
   std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
   std::uint32_t nodes = 1;
@@ -38,6 +45,7 @@ struct Target {
   std::vector<double> speed_of_node;
   Waiting waiting = Waiting::kYield;
   OtherPrograms other_programs = OtherPrograms::kLeftOut;
+  MemoryDemand memory;
   std::shared_ptr<const Network> network;
   std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
   // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.

@@ -629,6 +629,26 @@ Trace make_trace(std::mt19937_64& random, Regions regions) {
   return Maker(random, regions).make();
 }
 
+// What memory ranks want, and how much of it there is.
+void choose_memory(std::mt19937_64& random, Rank ranks, Configuration& configuration, std::ostringstream& toml) {
+  reference::Machine& machine = configuration.machine;
+  machine.domains = static_cast<int>(1 + random() % 3);
+  double megabytes = static_cast<double>(100 + random() % 900);
+  toml << "[memory]\ndomains = " << machine.domains << "\nbandwidth_MBps = [";
+  for (const int processors : {1, 2, 4}) {
+    machine.memory.emplace_back(processors, megabytes * 1e6);
+    toml << "[" << processors << ", " << std::fixed << megabytes << "],";
+    megabytes += static_cast<double>(random() % 300);
+  }
+  toml << "]\n";
+  machine.demand = machine.memory.front().second * static_cast<double>(1 + random() % 12) / 8;
+  configuration.target.memory.bytes_per_s = machine.demand;
+  if (random() % 2 == 0) return;
+  for (Rank rank = 0; rank < ranks; ++rank)
+    machine.undisturbed.push_back(0.5 + static_cast<double>(random() % 100) / 200);
+  configuration.target.memory.undisturbed = std::make_shared<const std::vector<double>>(machine.undisturbed);
+}
+
 Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
   Configuration configuration;
   engine::Target& target = configuration.target;
@@ -718,6 +738,7 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
     toml << "[contention]\nmodel = \"" << (bus ? "bus" : "nic") << "\"\nbandwidth_MBps = " << std::fixed
          << machine.bandwidth / 1e6 << "\n";
   }
+  if (random() % 4 == 0) choose_memory(random, ranks, configuration, toml);
   Result<engine::Network> network = engine::Network::parse(toml.str(), "random.toml");
   if (!network.ok()) throw std::logic_error(network.error().message);
   target.network = std::make_shared<const engine::Network>(std::move(*network));
