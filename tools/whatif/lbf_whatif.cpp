@@ -181,6 +181,8 @@ Result<WhatIfResult> predict(const CommandLine& line) {
     question = std::move(*made);
   }
   WhatIfOptions options = line.targets;
+  if (options.memory.ranks_per_domain == 0) options.memory = (*trace)->memory();
+  result.memory = options.memory;
   if (line.one_node_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
   std::vector<std::string> notes;
   Result<std::vector<engine::Target>> targets = make_targets(options, result.ranks, notes);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/number.h"
+#include "predictor/engine/replay/memory_sharing.h"
 #include "tools/whatif/procedure_output.h"
 
 namespace lbf::tools {
@@ -40,6 +41,28 @@ nlohmann::ordered_json topology_json(const engine::Target& target) {
 }
 
 }  // namespace
+
+// See engine::unknown_demand_percent. Where nobody knows how dense the run was, the worst.
+static double memory_percent(const WhatIfResult& result, const engine::Target& target) {
+  return engine::unknown_demand_percent(std::max(1U, result.memory.ranks_per_domain), target.network->memory(), target,
+                                        {result.memory.demand_bytes_per_s});
+}
+
+// A line of the table; empty: no target says anything of memory.
+static std::string memory_line(const WhatIfResult& result) {
+  const bool any = std::ranges::any_of(result.targets,
+                                       [](const engine::Target& target) { return target.network->memory().known(); });
+  if (!any) return {};
+  if (result.memory.demand_bytes_per_s > 0) {
+    return "  memory: a rank alone in its memory domain demands " +
+           format_number(result.memory.demand_bytes_per_s / 1e9, "%.3g") + " GB/s\n";
+  }
+  double most = 0;
+  for (const engine::Target& target : result.targets) most = std::max(most, memory_percent(result, target));
+  if (most < 1) return {};
+  return "  memory: the demand is not known (--memory-demand): times may be off by up to " +
+         format_number(most, "%.0f") + " % for it\n";
+}
 
 bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction) {
   return result.why_partial.empty() && !prediction.why_stuck.empty();
@@ -77,6 +100,7 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
     entry["waiting"] = engine::waiting_name(target.waiting);
     entry["oversubscribed"] = engine::is_oversubscribed(target, result.stats.region_threads);
+    entry["memory_percent"] = memory_percent(result, target);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     const std::string why = why_unknown(result, prediction);
     const bool is_known = why.empty() && !is_stuck(result, prediction);
@@ -96,6 +120,7 @@ std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json root;
   root["predictions"] = std::move(predictions);
   root["ranks"] = result.ranks;
+  root["memory_demand_MBps"] = result.memory.demand_bytes_per_s / 1e6;
   root["events"] = result.stats.events;
   root["messages"] = result.stats.messages;
   root["collectives"] = result.stats.collectives;
@@ -144,6 +169,7 @@ std::string whatif_table(const WhatIfResult& result) {
   if (!result.targets.empty() && result.targets.front().topology != nullptr) {
     text += "  switch hops between nodes as in " + result.targets.front().topology->file() + "\n";
   }
+  text += memory_line(result);
   std::set<std::string> nominal;
   for (const engine::Target& target : result.targets) {
     if (target.network->nominal()) nominal.insert(target.network->name());

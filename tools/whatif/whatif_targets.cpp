@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "predictor/engine/network/topology_file.h"
+#include "predictor/engine/replay/memory_sharing.h"
 
 namespace lbf::tools {
 namespace {
@@ -152,6 +153,10 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
         target.waiting = options.waiting;
         target.network = network;
         target.placement = placement;
+        if (network->memory().known()) {
+          target.memory = engine::memory_demand(ranks, std::max(1U, options.memory.ranks_per_domain), network->memory(),
+                                                options.memory.demand_bytes_per_s);
+        }
         for (const std::uint32_t threads : thread_counts) {
           target.threads = threads;
           targets.push_back(target);

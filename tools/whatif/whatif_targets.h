@@ -11,10 +11,17 @@
 
 namespace lbf::tools {
 
+// What is known of a program's memory demand (docs/adr/0013-memory.md).
+struct KnownMemory {
+  double demand_bytes_per_s = 0;       // of a rank with a memory domain for itself; 0: not known
+  std::uint32_t ranks_per_domain = 0;  // where it ran; 0: not known
+};
+
 struct WhatIfOptions {
   std::vector<std::uint32_t> nodes;     // empty: as many as map=... names
   std::vector<std::uint32_t> cores{1};  // of every node, or by node
   std::vector<std::uint32_t> threads;   // of each rank's parallel regions; empty: as many as ran
+  KnownMemory memory;
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};
   std::vector<double> speeds{1.0};  // of every node, or by node

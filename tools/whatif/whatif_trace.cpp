@@ -408,7 +408,9 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
   if (!answer) return answer.error();
   if (answer->status != 200) return error_of_response(*answer);
   if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};
-  return StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}});
+  auto trace = StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}});
+  if (trace) (*trace)->set_memory({step.memory_demand_MBps.value_or(0) * 1e6, step.ranks_per_domain.value_or(0)});
+  return trace;
 }
 
 // The one job that TEXT names; nothing: it names none, or several.
