@@ -79,6 +79,10 @@ class ProgramStore {
   // Nothing: it never ran. Errors: as Database.
   Result<std::optional<double>> expected_calls_per_s(const ProgramHint& hint) const;
 
+  // Work of a rank, in seconds, of the user's earlier runs of this command with as many ranks that were captured as a
+  // whole and undisturbed, by StepFields::ranks_per_domain: the median of the latest ones. Errors: as Database.
+  Result<std::map<std::uint32_t, double>> work_by_density(const ProgramHint& hint) const;
+
   // Calls per second of a rank of the procedures that the user's earlier runs of this program measured, by name, from
   // the latest run that measured each: runs with the same build id, else with the same command. Errors: as Database.
   Result<std::map<std::string, double>> procedure_calls_per_s(const ProgramHint& hint) const;

@@ -88,6 +88,7 @@ class StepPredictions {
 
   const engine::Target* ran_ = nullptr;
   std::vector<engine::Target> targets_;           // ranked; the configuration that ran first
+  std::vector<double> memory_percent_;            // of each (PredictionFields::memory_percent)
   std::unique_ptr<engine::Predictor> predictor_;  // of the first `main_targets_` of them
   std::size_t main_targets_ = 0;
   bool has_begun_ = false;
