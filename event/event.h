@@ -19,7 +19,9 @@ namespace lbf {
 
 // Append only: the numbers are part of the wire format.
 enum class EventKind : std::uint8_t {
-  kCompute = 0,      // the papers' nonendRecv without a message: process time passes
+  kCompute = 0,      // the papers' nonendRecv without a message: process time passes. With vain_looks: then so many
+                     // looks for a message (MPI_Test, MPI_Iprobe ...) found none, and the rank went on without one;
+                     // `call_s` = processor time of these calls
   kSend = 1,         // blocking send (all modes; sync=1: Ssend)
   kIsend = 2,        // non-blocking send, `request` names it until its kWait
   kStartRecv = 3,    // a receive is posted; with `request` non-blocking, without the blocking one
@@ -75,12 +77,15 @@ enum class EventKind : std::uint8_t {
                     // critical ns, fork and join ns] (docs/adr/0012-threads.md)
   kPreempted = 30,  // `off_s` ready to run since the rank's last event, while other programs had its processors;
                     // delayed_end_ns: so much later than its message the call before ended, for the same reason
+  kDevice = 31,     // `process_s` passed in waits for a device (GPU): values = [calls, ns on the processor]
+                    // (docs/adr/0013-devices.md)
 };
 inline constexpr std::int32_t kScopeEnds = 0;  // levels of kPhase, as MPI requests them
 inline constexpr std::int32_t kScopeBegins = 1;
-inline constexpr std::uint8_t kEventKindCount = 31;
+inline constexpr std::uint8_t kEventKindCount = 32;
 inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
 inline constexpr std::size_t kRegionValues = 5;     // of a kRegions event
+inline constexpr std::size_t kDeviceValues = 2;     // of a kDevice event
 inline constexpr std::uint64_t kMostRegionThreads = std::uint64_t{1} << 20;
 
 enum EventFlags : std::uint8_t {
@@ -238,6 +243,11 @@ constexpr void set_look_period(Event& event, Nanoseconds period_ns) {
   assert(event.kind == EventKind::kBlocked);
   event.bytes = static_cast<Bytes>(period_ns);
 }
+// Of a kCompute event.
+constexpr std::uint64_t vain_looks(const Event& event) {
+  assert(event.kind == EventKind::kCompute);
+  return event.bytes;
+}
 constexpr std::int32_t phase_level(const Event& event) {
   assert(event.kind == EventKind::kPhase);
   return event.tag;
@@ -290,6 +300,13 @@ constexpr Event window_open_event(std::uint64_t number) {
 constexpr Event gap_event(std::uint64_t lost) {
   Event event = event_of_kind(EventKind::kGap);
   event.bytes = lost;
+  return event;
+}
+// LOOKS calls that took CALL_S of processor time.
+constexpr Event vain_looks_event(std::uint64_t looks, Duration call_s) {
+  Event event = event_of_kind(EventKind::kCompute);
+  event.bytes = looks;
+  event.call_s = call_s;
   return event;
 }
 constexpr Event phase_event(std::int32_t level) {

@@ -67,17 +67,19 @@ enum Key : unsigned {
   kCritical = 1u << 19,
   kFork = 1u << 20,
   kDelay = 1u << 21,
+  kLooks = 1u << 22,
+  kBusy = 1u << 23,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 22> kKeyNames{
+inline constexpr std::array<KeyName, 24> kKeyNames{
     {{"to", kTo},       {"from", kFrom},         {"tag", kTag},         {"bytes", kBytes}, {"comm", kComm},
      {"sync", kSync},   {"req", kReq},           {"op", kOp},           {"root", kRoot},   {"off", kOff},
      {"proc", kProc},   {"buffered", kBuffered}, {"time", kTime},       {"self", kSelf},   {"calls", kCalls},
      {"every", kEvery}, {"count", kCount},       {"threads", kThreads}, {"work", kWork},   {"critical", kCritical},
-     {"fork", kFork},   {"delay", kDelay}}};
+     {"fork", kFork},   {"delay", kDelay},       {"looks", kLooks},     {"busy", kBusy}}};
 
 struct LineKind {
   std::string_view name;
@@ -85,8 +87,8 @@ struct LineKind {
   unsigned required;
   unsigned optional;
 };
-inline constexpr std::array<LineKind, 16> kLineKinds{{
-    {"compute", EventKind::kCompute, 0, 0},
+inline constexpr std::array<LineKind, 17> kLineKinds{{
+    {"compute", EventKind::kCompute, 0, kLooks | kTime},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
     {"startRecv", EventKind::kStartRecv, kFrom | kTag, kComm | kReq},
@@ -99,6 +101,7 @@ inline constexpr std::array<LineKind, 16> kLineKinds{{
     {"leave", EventKind::kLeave, kProc, 0},
     {"procedure", EventKind::kProcedure, kProc | kTime, kSelf | kCalls},
     {"regions", EventKind::kRegions, kCount | kThreads | kWork | kCritical, kFork},
+    {"device", EventKind::kDevice, kCalls, kBusy},
     {"exit", EventKind::kExit, 0, 0},
     {"oneSided", EventKind::kOneSided, kOp | kTo | kBytes, kComm | kReq},
     {"oneSidedSync", EventKind::kOneSidedSync, 0, kTo | kComm},

@@ -197,7 +197,7 @@ class Reader : private Lines {
     if (kind == kLineKinds.end()) {
       return fail("unknown event kind " + quoted(kind_name) +
                   ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, procedure, regions, "
-                  "exit, oneSided "
+                  "device, exit, oneSided "
                   "or oneSidedSync");
     }
     const Result<Seconds> process_s = seconds(word(), "process time");
@@ -516,6 +516,34 @@ class Reader : private Lines {
     return {};
   }
 
+  Result<void> set_looks(const Keys& keys, Event& event) {
+    if (!keys.has(kLooks)) return keys.has(kTime) ? Result<void>(fail("time= without looks=")) : Result<void>();
+    const Result<std::uint64_t> looks = whole(keys.value(kLooks), "looks", kMaxBytes);
+    if (!looks) return looks.error();
+    const Result<Seconds> time_s = keys.has(kTime) ? seconds(keys.value(kTime), "time") : Result<Seconds>(0.0);
+    if (!time_s) return time_s.error();
+    const Duration process_s = event.process_s;
+    event = vain_looks_event(*looks, Duration(*time_s));
+    event.process_s = process_s;
+    return {};
+  }
+
+  // Without busy= the processor was used all the time.
+  Result<void> set_device(const Keys& keys, Event& event) {
+    const Result<std::uint64_t> calls = whole(keys.value(kCalls), "calls", kMaxBytes);
+    if (!calls) return calls.error();
+    if (*calls == 0) return fail("calls= is 0");
+    const Result<Seconds> busy_s =
+        keys.has(kBusy) ? seconds(keys.value(kBusy), "busy") : Result<Seconds>(Seconds{event.process_s});
+    if (!busy_s) return busy_s.error();
+    constexpr Nanoseconds kRounded = 1;
+    const Nanoseconds busy_ns = Duration(*busy_s).ns();
+    if (busy_ns > event.process_s.ns() + kRounded) return fail("busy= is more than the time");
+    values_ = {*calls, static_cast<std::uint64_t>(std::min(busy_ns, event.process_s.ns()))};
+    event.values = values_;
+    return {};
+  }
+
   Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
     switch (event.kind) {
       case EventKind::kSend:
@@ -532,6 +560,8 @@ class Reader : private Lines {
       case EventKind::kOneSided:
       case EventKind::kOneSidedSync:
         return set_one_sided(rank, keys, comm, event);
+      case EventKind::kCompute:
+        return set_looks(keys, event);
       case EventKind::kBlocked:
       case EventKind::kPreempted: {
         const Result<Seconds> off_s = seconds(keys.value(kOff), "off");
@@ -556,6 +586,8 @@ class Reader : private Lines {
         return set_procedure(keys, event);
       case EventKind::kRegions:
         return set_regions(keys, event);
+      case EventKind::kDevice:
+        return set_device(keys, event);
       case EventKind::kExit:
         if (state.blocking.kind != EventKind::kCompute) {
           return fail("rank " + std::to_string(rank) + " exits inside a blocking receive: its endRecv is missing");

@@ -95,6 +95,10 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
   switch (event.kind) {
     case EventKind::kCompute:
       start_line(rank, "compute", event.process_s);
+      if (vain_looks(event) > 0) {
+        line_ += " looks=" + std::to_string(vain_looks(event)) + " time=";
+        append_seconds(line_, event.call_s);
+      }
       return {};
     case EventKind::kKeepAlive:
     case EventKind::kPhase:
@@ -139,6 +143,13 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
       return append_procedure(rank, event);
     case EventKind::kRegions:
       return append_regions(rank, event);
+    case EventKind::kDevice:
+      if (event.values.size() < kDeviceValues) return fail(rank, "waits for a device without their numbers");
+      start_line(rank, "device", event.process_s);
+      append_key(" calls=", event.values[0]);
+      line_ += " busy=";
+      append_seconds(line_, seconds_from_ns(static_cast<Nanoseconds>(event.values[1])));
+      return {};
     case EventKind::kExit:
       start_line(rank, "exit", event.process_s);
       return {};

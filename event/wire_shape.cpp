@@ -66,6 +66,11 @@ const char* check_values(const Shape& read, Rank max_ranks, const std::vector<st
     if (listed[2] > kMaxTimeNs || listed[4] > kMaxTimeNs) return "parallel regions longer than a trace can be";
     if (listed[3] > listed[2]) return "parallel regions whose critical part is more than their work";
   }
+  if (read.kind == EventKind::kDevice) {
+    if (read.values_count != kDeviceValues) return "waits for a device without their numbers";
+    const std::uint64_t* const listed = &values[read.values_at];
+    if (listed[0] == 0 || listed[1] > kMaxTimeNs) return "waits for a device that cannot be";
+  }
   return nullptr;
 }
 

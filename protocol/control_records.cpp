@@ -52,6 +52,7 @@ void members(Fields& fields, typename Fields::template Of<StatsRecord> record) {
   fields.seconds_unless_zero("delayed_s", record.delayed_s);
   fields.seconds_unless_zero("others_s", record.others_s);
   fields.seconds_unless_zero("limited_s", record.limited_s);
+  fields.texts_unless_empty("devices", record.devices, kMostDeviceLibraries);
 }
 
 template <typename Fields>

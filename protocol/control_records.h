@@ -27,6 +27,11 @@ inline constexpr std::string_view kFinalized = "finalized";
 inline constexpr std::string_view kKilled = "killed";
 inline constexpr std::string_view kAborted = "aborted";
 
+// Libraries of devices.
+inline constexpr std::string_view kCuda = "CUDA";
+inline constexpr std::string_view kHip = "HIP";
+inline constexpr std::size_t kMostDeviceLibraries = 2;
+
 // What a remark says of a procedure.
 inline constexpr std::string_view kRefused = "refused";
 inline constexpr std::string_view kRemarked = "note";
@@ -72,6 +77,7 @@ struct StatsRecord {
   Seconds delayed_s = 0;
   Seconds others_s = 0;
   Seconds limited_s = 0;
+  std::vector<std::string> devices{};  // libraries that are loaded: kCuda, kHip
 };
 
 struct ProcessEndRecord {

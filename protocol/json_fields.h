@@ -49,6 +49,10 @@ class JsonWriter {
   void text(const char* key, const std::string& value) { json_[key] = value; }
   void text(const char* key, const std::optional<std::string>& value) { set(key, value); }
   void texts(const char* key, const std::vector<std::string>& value, std::size_t /*most*/) { json_[key] = value; }
+  // Absent where there are none.
+  void texts_unless_empty(const char* key, const std::vector<std::string>& value, std::size_t most) {
+    if (!value.empty()) texts(key, value, most);
+  }
 
   // An array whose items ITEM turns into JSON.
   template <typename Item, typename ToJson, typename FromJson>
@@ -130,6 +134,9 @@ class JsonReader {
     for (const nlohmann::json& item : *found) {
       if (item.is_string() && value.size() < most) value.push_back(item.get<std::string>());
     }
+  }
+  void texts_unless_empty(const char* key, std::vector<std::string>& value, std::size_t most) {
+    texts(key, value, most);
   }
 
   template <typename Item, typename ToJson, typename FromJson>

@@ -75,7 +75,7 @@ inline constexpr auto kPredictionTable = [] {
       Field{&P::target, "target", "target", Unit::kNone, {"Target", 24, Align::kLeft}, "nodes and placement in words"},
       Field{&P::nodes, "nodes", "nodes", Unit::kCount, {"Nodes", 5}, "how many"},
       Field{&P::cores_per_node, "cores", "cores_per_node", Unit::kCount, {"Cores", 5}, "processors per node"},
-      Field{&P::threads, "threads", "threads", Unit::kCount, {"Threads", 7}, "only if the run had parallel regions: threads of each rank's. On other node counts, and in a target of its own, as many as fill the nodes", In::kEverywhere, When::kSet},
+      Field{&P::threads, "threads", "threads", Unit::kCount, {"Threads", 7}, "only if the run had parallel regions (in ROWS always, else 0): threads of each rank's. On other node counts, and in a target of its own, as many as fill the nodes", In::kEverywhere, When::kSet},
       Field{&P::placement, "placement", "placement", Unit::kNone, {"Placement", 12, Align::kLeft}, "`block`, `cyclic`, `plane=K` or `map=N0,N1,...`"},
       Field{&P::network, "network", "network", Unit::kNone, {"Network", 14, Align::kLeft}, "name of the network file"},
       Field{&P::contention, "contention", "contention", Unit::kNone, {"Contention", 10, Align::kLeft}, "the network file's: `none`, `bus` or `nic`"},

@@ -94,6 +94,9 @@ struct StepFields {
   Known<kSide, std::uint64_t> threads{};  // of the largest team of a parallel region; 0: none was seen
   Known<kSide, Seconds> regions_s{};      // in parallel regions, all ranks
   Known<kSide, Seconds> region_work_s{};  // of all threads in them
+  std::string devices;                    // libraries that ranks have loaded: "CUDA", "HIP", "CUDA,HIP"; empty: none
+  Known<kSide, Seconds> device_s{};       // in calls that wait for a device, all ranks
+  Known<kSide, Seconds> device_busy_s{};  // of it on the processor
   // Of the memory domains where it ran: the most processors of one that computed; 0: the network file says nothing of
   // them. And what each rank demands, in 10^6 bytes a second; 0: not known.
   Known<kSide, std::uint32_t> ranks_per_domain{};
@@ -174,6 +177,9 @@ inline constexpr auto kStepTable = [] {
       Field{&S::threads, "threads", "threads", Unit::kCount, {"NThreads", 8}, "of the largest team of an OpenMP region; 0 if none was seen"},
       Field{&S::regions_s, "regions_s", "regions_s", Unit::kSeconds, {"RegionTime", 10}, "sum over all ranks, in OpenMP regions"},
       Field{&S::region_work_s, "region_work_s", "region_work_s", Unit::kSeconds, {"RegionWork", 10}, "sum over all threads in them"},
+      Field{&S::devices, "devices", "devices", Unit::kNone, {"Devices", 8, Align::kLeft}, "libraries of devices that ranks have loaded: `CUDA`, `HIP` or `CUDA,HIP`; \"\" if none was seen"},
+      Field{&S::device_s, "device_s", "device_s", Unit::kSeconds, {"DeviceTime", 10}, "sum over all ranks, in calls that wait for a device"},
+      Field{&S::device_busy_s, "device_busy_s", "device_busy_s", Unit::kSeconds, {"DeviceBusy", 10}, "of `device_s`, on the processor (spinning)"},
       Field{&S::ranks_per_domain, "ranks_per_domain", "ranks_per_domain", Unit::kCount, {"DomainRanks", 11}, "ranks, one for each processor at most, of the fullest memory domain where it ran; 0 if the network file has no `[memory]`"},
       Field{&S::memory_demand_MBps, "memory_demand_MBps", "memory_demand_MBps", Unit::kFactor, {"MemoryDemand", 12}, "of a rank with a memory domain for itself, 10^6 bytes per second, from earlier runs with other numbers of ranks per domain; 0 if unknown"},
       Field{&S::capture_s, "capture_s", "capture_s", Unit::kSeconds, {"CaptureTime", 11}, "sum over all ranks and their threads"},

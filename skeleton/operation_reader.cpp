@@ -251,6 +251,11 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
     case EventKind::kRegions:
     case EventKind::kPreempted:
       return {};
+    case EventKind::kDevice:
+      state.process_s -= event.process_s;
+      state.idle_s += event.process_s;
+      trace_.blocked_s += event.process_s;
+      return {};
     case EventKind::kBlocked:
       state.idle_s += event.off_s;
       trace_.blocked_s += event.off_s;

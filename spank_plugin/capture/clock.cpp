@@ -127,12 +127,12 @@ void ProcessClock::begin_run(std::uint64_t ticks) noexcept {
   renew_after_ = tick_clock.cpu_threshold;
 }
 
-GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter, std::uint64_t in_regions) noexcept {
+GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter, std::uint64_t in_parts) noexcept {
   const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::uint64_t now = ticks_now();
   const std::uint64_t gap = enter - last_leave;
   const std::uint64_t trusted = last_leave > reference_ticks_ ? last_leave - reference_ticks_ : 0;
-  const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_) + in_regions;
+  const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_) + in_parts;
   GapSplit split = split_gap(gap, cpu, trusted, 0, tick_clock.off_cpu_tolerance);
   if (split.blocked > 0) {  // off the processor: find out why; costs nothing that the program would notice now
     const RunDelay delay = read_run_delay();

@@ -108,9 +108,9 @@ class ProcessClock {
   // Of a thread that was there before the run: its gap begins at TICKS, and no time before that is what the processor
   // time since the reference was used for.
   void begin_run(std::uint64_t ticks) noexcept;
-  // Judges the gap [last_leave, enter]; the reference becomes now. Up to IN_REGIONS ticks off the processor were
-  // waiting for the threads of parallel regions, which have them. REQUIRES: enter >= last_leave.
-  GapSplit end_gap(std::uint64_t last_leave, std::uint64_t enter, std::uint64_t in_regions = 0) noexcept;
+  // Judges the gap [last_leave, enter]; the reference becomes now. Up to IN_PARTS ticks off the processor were waiting
+  // for the threads of parallel regions, or for a device, which have them. REQUIRES: enter >= last_leave.
+  GapSplit end_gap(std::uint64_t last_leave, std::uint64_t enter, std::uint64_t in_parts = 0) noexcept;
   // Whether a call that began at `enter` and returns at `now` has to renew the reference: a long call,
   // because its own off-CPU time must not be charged to the next gap; or many short ones, so that what is
   // taken on trust stays bounded. While no long gap occurs the second kind of renewal is made ever rarer, up

@@ -8,6 +8,7 @@
 
 #include "spank_plugin/capture/bypass.h"
 #include "spank_plugin/capture/caller_bindings.h"
+#include "spank_plugin/capture/devices.h"
 #include "spank_plugin/capture/loaded_object.h"
 #include "spank_plugin/capture/recorded_library.h"
 #include "spank_plugin/capture/regions.h"
@@ -154,7 +155,8 @@ lbf_function find_and_bind(std::uint32_t slot, const void* address) noexcept {
 
 }  // namespace
 
-constinit lbf_dispatch_host host{bind_all, lead, recorded_symbol, release_recorded_library, 0, &region_host};
+constinit lbf_dispatch_host host{bind_all, lead,         recorded_symbol, release_recorded_library,
+                                 0,        &region_host, &device_host};
 
 }  // namespace lbf::capture
 

@@ -44,8 +44,9 @@ lbf_function lbf_dispatch_bind_anew(uint32_t slot, const void* caller);
 // --- between the preload and a recorder
 #ifdef __cplusplus
 namespace lbf::capture {
+struct DeviceHost;  // devices.h
 struct RegionHost;  // regions.h
-}
+}  // namespace lbf::capture
 #endif
 struct lbf_dispatch_host {
   // Binds every slot that has a function behind it by now, so that no look-up happens on the MPI path later.
@@ -58,11 +59,13 @@ struct lbf_dispatch_host {
   void (*release_library)(void);
   // Processor time that finding and loading the recorder took, in ns.
   uint64_t load_cpu_ns;
-  // Parallel regions of OpenMP.
+  // Parallel regions of OpenMP, and waits for devices.
 #ifdef __cplusplus
   const lbf::capture::RegionHost* regions;
+  const lbf::capture::DeviceHost* devices;
 #else
   const void* regions;
+  const void* devices;
 #endif
 };
 struct lbf_recorder {

@@ -91,8 +91,8 @@ def main():
         file.write(''.join(f'    "{slot.name}",\n' for slot in table))
         file.write('};\n')
     with open(os.path.join(sys.argv[2], 'dispatch_exports.map'), 'w', encoding='utf-8') as file:
-        # region_entries.cpp
-        file.write('{\n  global:\n    __asan_default_options;\n    GOMP_*;\n    __kmpc_*;\n')
+        # region_entries.cpp, device_entries.cpp, symbol_entry.cpp
+        file.write('{\n  global:\n    __asan_default_options;\n    GOMP_*;\n    __kmpc_*;\n    cu[A-Z]*;\n    hip[A-Z]*;\n    dlsym;\n')
         for slot in table:
             file.write(''.join(f'    {name};\n' for name in [slot.name] + slot.aliases))
         file.write('  local:\n    *;\n};\n')

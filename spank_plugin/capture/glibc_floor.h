@@ -19,7 +19,9 @@ LBF_USE_FIRST(dladdr);
 LBF_USE_FIRST(dlclose);
 LBF_USE_FIRST(dlerror);
 LBF_USE_FIRST(dlopen);
+#if !defined(LBF_DEFINES_DLSYM)
 LBF_USE_FIRST(dlsym);
+#endif
 LBF_USE_FIRST(pthread_key_create);
 LBF_USE_FIRST(pthread_setspecific);
 LBF_USE_FIRST(pthread_sigmask);  // 2.32

@@ -61,6 +61,10 @@ const RegionHost& preload_regions() noexcept {
   return *host->regions;
 }
 
+const DeviceHost& preload_devices() noexcept {
+  return *host->devices;
+}
+
 void lead_calls_to_wrappers() noexcept {
   for (std::size_t i = 0; i < counting_wrapper_count; ++i) {
     const std::uint32_t slot = counting_wrappers[i].slot;

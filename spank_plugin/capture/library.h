@@ -91,6 +91,8 @@ void release_library() noexcept;
 std::uint64_t load_cpu_ns() noexcept;
 // Parallel regions of OpenMP (regions.h).
 const RegionHost& preload_regions() noexcept;
+// Waits for devices (devices.h).
+const DeviceHost& preload_devices() noexcept;
 
 // Where the preload's entries lead. Only a matter of speed: each wrapper finds out by itself what a call is to leave.
 void lead_calls_to_wrappers() noexcept;

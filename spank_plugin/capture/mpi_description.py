@@ -16,7 +16,7 @@ CALLED_FIRST = ('MPI_Init', 'MPI_Init_thread', 'MPI_Initialized', 'MPI_Finalized
 FORTRAN_ANSWERS = ('MPI_Initialized', 'MPI_Finalized')  # answer "no" where there is no MPI library
 
 
-HOST_VERSION = 2  # of lbf_dispatch_host
+HOST_VERSION = 3  # of lbf_dispatch_host
 
 
 class Slot:

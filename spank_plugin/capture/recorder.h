@@ -160,6 +160,7 @@ class Call {
   void judge_long_gap() noexcept;
   std::uint64_t renew_clock(std::uint64_t now) noexcept;
   void without_record(std::uint64_t leave) noexcept;
+  void note_look_cpu() noexcept;
   bool begin_otherwise() noexcept;
   void begin_timing() noexcept;
   void forward_with_attention() noexcept;
@@ -177,6 +178,7 @@ class Call {
   std::uint64_t begin_ticks_;  // these where the execution is timed
   std::uint64_t forward_ticks_;
   std::uint64_t returned_ticks_;
+  std::uint64_t look_cpu_ns_;  // with them, behind a call that found nothing: processor time of the program's own call
   std::uint16_t function_;
   std::uint8_t flags_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_devices.h"
 #include "spank_plugin/capture/recorder_modes.h"
 #include "spank_plugin/capture/recorder_regions.h"
 
@@ -32,10 +33,14 @@ bool is_due(const ring::PrimitiveCounter& primitive, const Sampler& sampler) noe
   return primitive.executions.load(std::memory_order_relaxed) >= sampler.due();
 }
 
-// The regions are the window's: nobody closes that meanwhile. Where somebody has, they are nobody's.
-void end_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
-  if (!thread.mode.shared || enter_when_unchanging(thread)) write_regions(thread, enter, function);
-  *thread.regions = {};
+// Regions and waits are the window's: nobody closes that meanwhile. Where somebody has, they are nobody's.
+void end_parts_of_gap(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
+  if (!thread.mode.shared || enter_when_unchanging(thread)) {
+    if (has_regions(thread)) write_regions(thread, enter, function);
+    if (has_devices(thread)) write_devices(thread, enter, function);
+  }
+  thread.regions->clear();
+  *thread.devices = {};
   if (thread.mode.shared) leave_recorder(thread);
 }
 
@@ -75,7 +80,7 @@ bool Call::begin_otherwise() noexcept {
     set_attention(thread);
   }
   begin_recording();
-  if (has_regions(thread)) end_regions(thread, enter_, function_);
+  if (has_regions(thread) || has_devices(thread)) end_parts_of_gap(thread, enter_, function_);
   if (procedures_library() != nullptr) {
     // What it leaves is the window's: nobody closes that or ends the capture meanwhile. Where somebody has, the call
     // finds out when it returns.
@@ -104,12 +109,17 @@ void Call::begin_timing() noexcept {
 }
 
 void Call::forward_with_attention() noexcept {
-  if ((flags_ & kTimed) != 0) forward_ticks_ = ticks_now();
+  if ((flags_ & kTimed) == 0) return;
+  forward_ticks_ = ticks_now();
+  if (thread_->mode.last_was_failed_poll) look_cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void Call::returned_with_attention() noexcept {
-  if ((flags_ & kTimed) != 0) returned_ticks_ = ticks_now();
   Thread& thread = *thread_;
+  if ((flags_ & kTimed) != 0) {
+    if (thread.mode.last_was_failed_poll) look_cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - look_cpu_ns_;
+    returned_ticks_ = ticks_now();
+  }
   if (!thread.mode.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread))
     return;
   catch_up(thread);
@@ -164,7 +174,7 @@ void finish_after_change(Thread& thread, std::uint16_t function) noexcept {
 }
 
 void Call::judge_long_gap() noexcept {
-  GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_, waited_in_regions(*thread_));
+  GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_, off_in_parts_of_gap(*thread_));
   judge_pool(*thread_, gap_, enter_, function_, split);
   if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
   if (split.blocked != 0 && thread_->mode.last_was_failed_poll) thread_->ring.note_look_sleep(split.blocked);

@@ -12,6 +12,7 @@
 #include "spank_plugin/capture/all_threads_barrier.h"
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_devices.h"
 #include "spank_plugin/capture/recorder_regions.h"
 
 namespace lbf::capture {
@@ -168,7 +169,7 @@ std::uint64_t count_cancelled() noexcept {
 // What is taken away from the thread's gap goes before the record that ends it, whatever record that is.
 void judge_gap_until(Thread& self, std::uint64_t now) noexcept {
   if (now - self.last_leave >= self.cpu_threshold) {
-    const GapSplit split = self.clock.end_gap(self.last_leave, now, waited_in_regions(self));
+    const GapSplit split = self.clock.end_gap(self.last_leave, now, off_in_parts_of_gap(self));
     if ((split.preempted | split.blocked) != 0) self.ring.adjust(split.preempted, split.blocked, 0);
   }
   self.last_leave = now;
@@ -189,6 +190,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   const std::uint64_t now = end_of_window(self);
   judge_gap_until(self, now);
   if (has_regions(self)) write_regions(self, now, function);
+  if (has_devices(self)) write_devices(self, now, function);
   self.ring.use_kept_back();
   self.ring.begin_call(now, function);
   (void)self.ring.append(EventKind::kWindowClose);

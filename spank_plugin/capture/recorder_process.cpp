@@ -1,7 +1,10 @@
 // Recorder, process part: how a call's time is accounted, MPI_Init, MPI_Finalize, MPI_Abort, MPI_Pcontrol,
 // and calls that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
+#include <algorithm>
+
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_devices.h"
 #include "spank_plugin/capture/recorder_regions.h"
 
 namespace lbf::capture {
@@ -67,9 +70,18 @@ void Call::without_record(std::uint64_t leave) noexcept {
   if ((flags_ & kFailedPoll) != 0) {
     add(thread_->header->failed_polls, 1);
     // A program that does nothing but poll waits; one that works between its polls computes.
-    if (thread_->mode.last_was_failed_poll && gap_ < tick_clock.pure_loop) waiting += gap_;
+    const std::uint64_t between = thread_->mode.last_was_failed_poll && gap_ < tick_clock.pure_loop ? gap_ : 0;
+    waiting += between;
+    if ((flags_ & kTimed) != 0 && thread_->mode.last_was_failed_poll) note_look_cpu();
+    thread_->ring.note_look(between);
   }
   thread_->ring.adjust(0, 0, waiting);
+}
+
+void Call::note_look_cpu() noexcept {
+  const std::uint64_t ticks = ticks_from_ns(look_cpu_ns_);
+  thread_->ring.note_look_cpu(ticks - std::min(ticks, tick_clock.cpu_read));  // without what the reading itself took
+  thread_->cost.beside_calls_ticks += 2 * tick_clock.cpu_read;
 }
 
 namespace record {
@@ -91,6 +103,7 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
   process.run.init_leave_ticks = ticks_now();
   begin_procedure_interval(process.run.init_leave_ticks);
   start_regions(thread);
+  note_device_libraries(thread);
   process_running();
   call.outside_accounting();
 }
@@ -152,6 +165,7 @@ void finalizing(Call& call) noexcept {
   thread.ring.append(EventKind::kExit);
   thread.ring.commit(enter);
   tell_calls_without_ring(thread);
+  note_device_libraries(thread);
   thread.header->finalize_enter_ticks.store(enter, std::memory_order_relaxed);
   thread.header->end_cpu_ns.store(read_clock_ns(CLOCK_PROCESS_CPUTIME_ID), std::memory_order_relaxed);
   process_set_state(ring::ProcessState::kFinalized);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "spank_plugin/capture/recorder.h"
+#include "spank_plugin/capture/recorder_devices.h"
 #include "spank_plugin/capture/regions.h"
 
 namespace lbf::capture {
@@ -37,7 +38,7 @@ void write_record(Thread& thread, std::uint64_t enter, std::uint16_t function) n
   thread.ring.begin_call(enter, 0);
   if (ring::Record* const record = thread.ring.try_append(EventKind::kRegions, ring::kRegionWords)) {
     ring::write_regions(RingWriter::values_of(record),
-                        {sums.regions(), sums.threads, all.work, all.critical, all.fork_join, all.wall});
+                        {sums.regions(), sums.largest_team(), all.work, all.critical, all.fork_join, all.wall});
     record->flags = 0;  // no MPI call begins here
   }
   thread.ring.commit(enter);
@@ -53,20 +54,25 @@ void start_regions(Thread& thread) noexcept {
 
 void watch_regions(Thread& thread) noexcept {
   if (thread.mode.counting) return unwatch_regions();
+  watch_devices(thread);
   thread.regions = preload_regions().sums();
   preload_regions().watch({&thread.attention.recorded_at, &thread.last_leave});
 }
 
 void unwatch_regions() noexcept {
+  unwatch_devices();
   preload_regions().watch({});
 }
 
-// Threads of a team spin between regions, and threads that call MPI tell of themselves.
+// Threads of a team spin between regions, threads that call MPI tell of themselves, and a device's library has threads
+// of its own.
 void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uint16_t function,
                 GapSplit& split) noexcept {
   const bool is_alone =
       !thread.mode.shared && process.threads.load(std::memory_order_relaxed) == &thread && thread.next == nullptr;
-  if (thread.regions == nullptr || !is_alone || has_regions(thread) || preload_regions().seen()->wall != 0) return;
+  if (thread.regions == nullptr || !is_alone || has_regions(thread) || has_devices(thread) ||
+      preload_regions().seen()->wall != 0)
+    return;
   if (!thread.pool.is_due(gap)) return;
   thread.cost.beside_calls_ticks += tick_clock.cpu_read;
   const std::uint64_t others = thread.pool.others_in(gap, thread.clock.cpu_ns());
@@ -79,7 +85,7 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
   split = {};
   thread.regions->add(pool.times, pool.threads);
   write_record(thread, enter, function);
-  *thread.regions = {};
+  thread.regions->clear();
 }
 
 void write_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
@@ -92,7 +98,7 @@ void write_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) 
   seen.work += sums.times.work;
   seen.critical += sums.times.critical;
   seen.fork_join += sums.times.fork_join;
-  sums = {};
+  sums.clear();
 }
 
 }  // namespace lbf::capture

@@ -14,7 +14,8 @@ namespace lbf::capture {
 
 // When the run begins, on THREAD.
 void start_regions(Thread& thread) noexcept;
-// The calling thread, which is THREAD, records, or only counts: its regions are measured or not from here on.
+// The calling thread, which is THREAD, records, or only counts: its regions, and its waits for devices, are measured or
+// not from here on.
 void watch_regions(Thread& thread) noexcept;
 // Of the calling thread none are measured any more.
 void unwatch_regions() noexcept;

@@ -83,15 +83,27 @@ constexpr RegionTimes region_times(const MemberTimes* members, std::size_t measu
 // The regions of a thread since they were last taken.
 struct RegionSums {
   std::uint64_t measured = 0;  // regions
-  std::uint64_t threads = 0;   // of the largest team
-  RegionTimes times;           // of the measured ones
-  std::uint64_t passed = 0;    // regions that were too short to be measured each time
+  std::uint64_t threads = 0;   // of their largest team
+  std::uint64_t threads_before = 0;
+  RegionTimes times;         // of the measured ones
+  std::uint64_t passed = 0;  // regions that were too short to be measured each time
   std::uint64_t passed_wall = 0;
   std::uint64_t off = 0;     // the entering thread's time off the processor, where its clock was read
   std::uint64_t waited = 0;  // its waits where it was not
   std::uint64_t cost = 0;    // what measuring took of this thread
 
   constexpr std::uint64_t regions() const noexcept { return measured + passed; }
+  // Where none was measured, that of those before.
+  constexpr std::uint64_t largest_team() const noexcept {
+    if (threads != 0) return threads;
+    return threads_before != 0 ? threads_before : 1;
+  }
+  // They are taken.
+  constexpr void clear() noexcept {
+    const std::uint64_t before = threads != 0 ? threads : threads_before;
+    *this = {};
+    threads_before = before;
+  }
   constexpr void add(const RegionTimes& region, std::uint64_t team) noexcept {
     ++measured;
     if (team > threads) threads = team;

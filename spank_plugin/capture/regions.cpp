@@ -143,6 +143,10 @@ Region* current_region() noexcept {
   return me.region != nullptr ? me.region : me.task_of;
 }
 
+bool is_in_region() noexcept {
+  return me.passes || current_region() != nullptr;
+}
+
 TeamTask::TeamTask(Region* region) noexcept
     : outer_task_of_(me.task_of),
       begin_(me.region == region || (me.ended_in == region && me.task_of == nullptr) ? ticks_now() : 0),
@@ -223,7 +227,7 @@ std::uint64_t start(const TickClock& clock, std::uint32_t processors) {
 
 void watch(const RegionWatch& wanted) {
   me.watch = wanted;
-  me.sums = {};
+  me.sums.clear();
   if (me.random == 1) me.random = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&me) >> 6) | 1;
 }
 

@@ -98,6 +98,8 @@ class TeamWait {
 
 // The measured region that the calling thread is in, by its body or by a task; nullptr: none.
 Region* current_region() noexcept;
+// Whether the calling thread is in a region, measured or not.
+bool is_in_region() noexcept;
 
 // A task of REGION that runs in this thread: work, also where the thread waits, or is done with its body. A region
 // lasts longer than its tasks.

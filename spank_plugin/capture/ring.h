@@ -15,6 +15,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "event/event.h"
 
@@ -142,6 +143,7 @@ struct Header {
   // yet): nobody can ask for it once the process is gone.
   std::atomic<std::uint64_t> init_cpu_ns;
   std::atomic<std::uint64_t> end_cpu_ns;
+  std::atomic<std::uint32_t> device_libraries;  // DeviceLibrary, or'd: those that were loaded at the thread's last look
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
   // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes`
   // bytes, names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest,
@@ -156,6 +158,9 @@ struct Header {
   char launch[kMaxLaunchBytes];
   std::uint64_t wanted_bytes;  // capacity_bytes as they were asked for: the directory may have had less room
 };
+
+// Header::device_libraries.
+enum DeviceLibrary : std::uint32_t { kCudaLibrary = 1, kHipLibrary = 2 };
 
 // Header::in_call.
 inline constexpr std::uint32_t kWhereUnknown = 0;
@@ -264,6 +269,16 @@ inline void set_spawned(Record& record, std::uint64_t processes) noexcept {
   record.bytes = processes;
 }
 
+// Calls that found nothing (MPI_Test, MPI_Iprobe ...). Where the next record is not of a call that ends a wait, the
+// rank did not wait for what it looked for.
+struct Looks {
+  std::uint64_t count = 0;
+  std::uint64_t between = 0;  // ticks between two of them that make a loop
+  std::uint64_t timed = 0;    // of them, whose processor time was read ...
+  std::uint64_t cpu = 0;      // ... and its ticks
+};
+inline constexpr std::uint32_t kLooksValues = sizeof(Looks) / sizeof(std::uint64_t);
+
 // kRecordAdjust: ticks of the gap before the *next* record that are no process time.
 struct Adjustment {
   std::uint64_t preempted = 0;  // dropped: another process ran
@@ -279,6 +294,7 @@ struct Adjustment {
   // are lost.
   std::uint64_t delayed_end = 0;
   static constexpr unsigned kLostBits = 10;
+  Looks looks{};  // their time is in `waiting`. The values behind the record, none where there are no looks
 
   bool any() const noexcept { return (preempted | blocked | waiting | delayed_end >> kLostBits) != 0; }
 };
@@ -300,8 +316,13 @@ inline Adjustment adjustment_of(const Record& record) noexcept {
   assert(record.kind == kRecordAdjust);
   const std::uint64_t look_sleep =
       std::uint64_t{static_cast<std::uint32_t>(record.peer)} << 32 | static_cast<std::uint32_t>(record.tag);
-  return {record.enter, record.leave,   record.bytes,
-          look_sleep,   record.request, std::uint64_t{record.comm} << Adjustment::kLostBits};
+  return {record.enter,
+          record.leave,
+          record.bytes,
+          look_sleep,
+          record.request,
+          std::uint64_t{record.comm} << Adjustment::kLostBits,
+          {}};
 }
 
 // kRegions: parallel regions of the gap that the next call's record ends (docs/adr/0012-threads.md). The values, in
@@ -323,6 +344,30 @@ inline void write_regions(std::uint64_t* values, const Regions& regions) noexcep
 // REQUIRES: there are kRegionWords.
 inline Regions regions_of(const std::uint64_t* values) noexcept {
   return {values[0], values[1], values[2], values[3], values[4], values[5]};
+}
+
+// kDevice: waits for a device in the gap that the next call's record ends (docs/adr/0013-devices.md). The values, in
+// ticks where they are times. Of the gap's process time `wall` is theirs, and the rest that of the next record.
+struct DeviceWaits {
+  std::uint64_t calls = 0;
+  std::uint64_t busy = 0;  // of `wall`, on the processor
+  std::uint64_t wall = 0;
+};
+inline constexpr std::uint32_t kDeviceWords = 3;
+inline void write_device_waits(std::uint64_t* values, const DeviceWaits& waits) noexcept {
+  values[0] = waits.calls;
+  values[1] = waits.busy;
+  values[2] = waits.wall;
+}
+// REQUIRES: there are kDeviceWords.
+inline DeviceWaits device_waits_of(const std::uint64_t* values) noexcept {
+  return {values[0], values[1], values[2]};
+}
+
+// Of the values behind it. Hostile: there may be others.
+inline Looks looks_of(std::span<const std::uint64_t> values) noexcept {
+  if (values.size() < kLooksValues) return {};
+  return {values[0], values[1], values[2], values[3]};
 }
 
 enum class ProcedureWord : std::int32_t {

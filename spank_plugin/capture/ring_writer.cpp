@@ -7,6 +7,11 @@
 #include <algorithm>
 
 namespace lbf::capture {
+namespace {
+
+constexpr std::uint64_t kAdjustBytes = sizeof(ring::Record) + sizeof(ring::Looks);
+
+}  // namespace
 
 bool RingWriter::make_pages(std::uint64_t until) noexcept {
   if (pages_end_) return false;
@@ -20,7 +25,12 @@ bool RingWriter::make_pages(std::uint64_t until) noexcept {
 
 void RingWriter::write_adjust(const ring::Adjustment& adjust) noexcept {
   if (!adjust.any()) return;
-  *reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record))) = ring::record_of(adjust);
+  const std::uint32_t values = adjust.looks.count > 0 ? ring::kLooksValues : 0;
+  auto* const record = reinterpret_cast<ring::Record*>(claim((ring::kRecordWords + values) * std::uint64_t{8}));
+  *record = ring::record_of(adjust);
+  if (values == 0) return;
+  record->words_and_op += values;
+  std::memcpy(values_of(record), &adjust.looks, sizeof adjust.looks);
 }
 
 // What was lost, and what was to be taken away before it.
@@ -43,7 +53,7 @@ void RingWriter::end() noexcept {
   if (gap_.records == 0 || first_ != nullptr || lost_in_call_) return;
   use_kept_back();
   // The adjustment, and a pad before either.
-  if (!has_room(sizeof(ring::Record), 2 * sizeof(ring::Record))) return;
+  if (!has_room(sizeof(ring::Record), 2 * kAdjustBytes)) return;
   write_gap();
   header_->head.store(head_, std::memory_order_release);
 }
@@ -66,11 +76,11 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
     ++gap_.records;
     return nullptr;
   }
-  const std::uint64_t preface = (gap_.records > 0 ? 3 : 1) * sizeof(ring::Record);
+  const std::uint64_t preface = gap_.records > 0 ? 2 * kAdjustBytes + sizeof(ring::Record) : kAdjustBytes;
   // After a loss wait until an eighth is free: one long gap is better than a gap between every two records.
   const bool last = kept_back_ == 0;
   // Any of the pieces may be the one that needs a pad before it, at most as long as the piece.
-  const std::uint64_t pad = bytes > sizeof(ring::Record) ? bytes : sizeof(ring::Record);
+  const std::uint64_t pad = bytes > kAdjustBytes ? bytes : kAdjustBytes;
   const std::uint64_t slack = preface + pad + (gap_.records > 0 && !last ? capacity_ / 8 : 0);
   if (fits_at_all(bytes) && has_room(bytes, slack)) {
     if (gap_.records > 0) write_gap();

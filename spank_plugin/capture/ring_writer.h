@@ -130,6 +130,17 @@ class RingWriter {
     ++adjust_.look_sleeps;
   }
 
+  // One more call that found nothing; BETWEEN ticks that adjust() was told of passed before it.
+  void note_look(std::uint64_t between) noexcept {
+    ++adjust_.looks.count;
+    adjust_.looks.between += between;
+  }
+  // Such a call took so many ticks of processor time.
+  void note_look_cpu(std::uint64_t ticks) noexcept {
+    ++adjust_.looks.timed;
+    adjust_.looks.cpu += ticks;
+  }
+
   // A record that will be missing for another reason than a full ring.
   void count_lost() noexcept { header_->lost_records.store(++lost_total_, std::memory_order_relaxed); }
 
@@ -278,7 +289,7 @@ class RingWriter {
   static constexpr std::size_t kWantedAhead = 1024;
   static constexpr std::uint64_t kPlainBytes = 512;  // larger records take the path that checks their size
   // Two lots of: pads, adjusts, kGap, two records. A window that closed leaves enough for the end.
-  static constexpr std::uint64_t kKeptBackBytes = 18 * sizeof(ring::Record);
+  static constexpr std::uint64_t kKeptBackBytes = 20 * sizeof(ring::Record);
 
   ring::Header* header_ = nullptr;
   std::byte* data_ = nullptr;

@@ -11,6 +11,7 @@
 #include "spank_plugin/capture/channel_counts.h"
 #include "spank_plugin/capture/clock.h"
 #include "spank_plugin/capture/communicator.h"
+#include "spank_plugin/capture/device_times.h"
 #include "spank_plugin/capture/memory.h"
 #include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/pool_clock.h"
@@ -185,6 +186,7 @@ struct alignas(64) Thread {
   OwnGrants own_grants;
   ThreadProcedures procedures;
   PoolClock pool;
+  DeviceSums* devices = nullptr;  // waits for devices since the last recorded call; nullptr: none are measured
   RegionSums* regions = nullptr;  // parallel regions since the last recorded call; nullptr: none are measured
   Thread* next = nullptr;
 };

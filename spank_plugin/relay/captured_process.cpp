@@ -42,6 +42,14 @@ std::string_view name_of_end(ring::ProcessState state) {
   }
 }
 
+// As protocol::StatsRecord has them.
+std::vector<std::string> names_of(std::uint32_t device_libraries) {
+  std::vector<std::string> names;
+  if ((device_libraries & ring::kCudaLibrary) != 0) names.emplace_back(protocol::kCuda);
+  if ((device_libraries & ring::kHipLibrary) != 0) names.emplace_back(protocol::kHip);
+  return names;
+}
+
 }  // namespace
 
 CapturedProcess::CapturedProcess(std::int32_t pid)
@@ -297,6 +305,8 @@ void CapturedProcess::keep_alive(Pass& pass) {
   const CapturedRing& ring = rings_.front();
   // Threads of one process run at the same time: their processor times do not add up to its progress.
   if (rings_.size() != 1 || ring.broken || converter_.exited()) return;
+  // Nor is it progress while a thread spins until its device is done.
+  if (ring.status.device_libraries != 0) return;
   const std::uint64_t consumed = ring.reader.consumed_bytes();
   const bool quiet = progress_.known && progress_.consumed_bytes == consumed;
   if (pass.now_ns() - progress_.read_ns < (quiet ? kKeepAliveIntervalNs : kCpuReadIntervalNs)) return;
@@ -331,6 +341,7 @@ void CapturedProcess::write_stats(Pass& pass) {
   record.delayed_s = delay_.all_s;
   record.others_s = delay_.others_s;
   record.limited_s = delay_.limited_s;
+  record.devices = names_of(totals.device_libraries);
   pass.add_control(record);
 }
 

@@ -32,6 +32,7 @@ void RingTotals::add(const CapturedRing& ring, const Pass& pass) {
   unread_gap_s += static_cast<double>(ring.status.unread_gap_ticks) * tick_s;
   capture_s += static_cast<double>(ring.status.capture_ticks_estimate) * tick_s;
   once_s += ring.once_s();
+  device_libraries |= ring.status.device_libraries;
   const auto made = ring.reader.read_calls();
   if (!made) return;
   for (const FunctionTotal& total : *made) {

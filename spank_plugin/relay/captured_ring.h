@@ -49,6 +49,7 @@ struct RingTotals {
   Seconds unread_gap_s = 0;
   Seconds capture_s = 0;
   Seconds once_s = 0;
+  std::uint32_t device_libraries = 0;
 
   void add(const CapturedRing& ring, const Pass& pass);
 };

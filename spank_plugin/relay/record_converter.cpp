@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -49,13 +50,33 @@ bool is_look(std::uint16_t function_id) {
   }
 }
 
-// Equal to 1 %: an event with another period costs a shape of its own in its batch (docs/formats/wire-v1.md).
-Nanoseconds rounded_period(Nanoseconds period_ns) {
+// ... or wait.
+bool ends_wait(std::uint16_t function_id) {
+  const MpiFunction* const function = mpi_function(function_id);
+  if (function == nullptr) return false;
+  switch (function->role) {
+    case MpiRole::kWait:
+    case MpiRole::kWaitany:
+    case MpiRole::kWaitall:
+    case MpiRole::kWaitsome:
+    case MpiRole::kRequestGetStatus:
+    case MpiRole::kRecv:
+    case MpiRole::kMrecv:
+    case MpiRole::kProbe:
+    case MpiRole::kMprobe:
+      return true;
+    default:
+      return is_look(function_id);
+  }
+}
+
+// Equal to 1 %: an event with another number costs a shape of its own in its batch (docs/formats/wire-v1.md).
+std::uint64_t rounded(std::uint64_t number) {
   constexpr int kBits = 7;
-  const int width = std::bit_width(static_cast<std::uint64_t>(period_ns));
+  const int width = std::bit_width(number);
   const int low = width > kBits ? width - kBits : 0;
-  const Nanoseconds half = low > 0 ? Nanoseconds{1} << (low - 1) : 0;
-  return (period_ns + half) >> low << low;
+  const std::uint64_t half = low > 0 ? std::uint64_t{1} << (low - 1) : 0;
+  return (number + half) >> low << low;
 }
 
 // SHARE of TICKS; 0: so little that it is noise, as in the capture (docs/capture.md, "Process time").
@@ -91,6 +112,11 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     blocked_ticks_ = add_saturating(blocked_ticks_, adjustment.blocked);
     look_sleep_ticks_ = add_saturating(look_sleep_ticks_, adjustment.look_sleep);
     look_sleeps_ += adjustment.look_sleeps;
+    const ring::Looks looks = ring::looks_of(values);
+    looks_.count = add_saturating(looks_.count, looks.count);
+    looks_.between = add_saturating(looks_.between, looks.between);
+    looks_.timed = add_saturating(looks_.timed, looks.timed);
+    looks_.cpu = add_saturating(looks_.cpu, looks.cpu);
     return {};
   }
   if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
@@ -141,18 +167,25 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
   const std::uint64_t preempted = std::min(std::exchange(preempted_ticks_, 0), gap - blocked);
   const std::uint64_t waiting = std::min(std::exchange(waiting_ticks_, 0), gap - blocked - preempted);
-  std::uint64_t process = gap - blocked - preempted - waiting;
+  // The call behind these tells what the looks were.
+  const bool is_before_call = event.kind == EventKind::kRegions || event.kind == EventKind::kDevice;
+  const VainLooks looks = is_before_call ? VainLooks{} : take_vain_looks(record.function, waiting);
+  std::uint64_t process = gap - blocked - preempted - waiting + looks.between;
   std::uint64_t rest = 0;  // of the gap, for the next record
-  if (event.kind == EventKind::kRegions) {
-    const Result<std::uint64_t> in_regions = take_regions(record, values, process);
-    if (!in_regions) return in_regions.error();
-    rest = process - *in_regions;
-    process = *in_regions;
+  if (is_before_call) {
+    const Result<std::uint64_t> wall =
+        event.kind == EventKind::kRegions ? check_regions(record, values) : check_device_waits(record, values);
+    if (!wall) return wall.error();
+    rest = process - std::min(*wall, process);
+    process -= rest;
+    rest += waiting;
+    waiting_ticks_ = waiting;
   }
   const std::uint64_t by_others = closed_ ? 0 : worth_an_event(preempted, others_share_, seconds_per_tick);
   const std::uint64_t delayed_end = closed_ ? 0 : worth_an_event(delayed_end_ticks_, others_share_, seconds_per_tick);
   delayed_end_ticks_ = 0;
-  unrecorded_ticks_ += preempted - by_others + waiting;
+  unrecorded_ticks_ += preempted - by_others;
+  if (!is_before_call) unrecorded_ticks_ += waiting - looks.cpu - looks.between;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
   blocked_ticks_ = 0;
@@ -164,6 +197,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   event.process_s -= taken;
   credit_ -= taken;
   if (event.kind == EventKind::kRegions) set_region_values(ring::regions_of(values.data()), event);
+  if (event.kind == EventKind::kDevice) set_device_values(ring::device_waits_of(values.data()), event);
   std::uint64_t call = leave > begin ? leave - begin : 0;
   // How long the window was is known at its end, with what is in none of its events.
   if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
@@ -172,6 +206,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if ((by_others | delayed_end) != 0) add_preempted(by_others, delayed_end, seconds_per_tick, sink);
   if (blocked > 0) add_blocked(blocked, event, seconds_per_tick, sink);
   look_sleep_ticks_ = look_sleeps_ = 0;
+  if (looks.count > 0) sink(vain_looks_event(looks.count, call_rounding_.take(looks.cpu, seconds_per_tick)));
   exited_ = event.kind == EventKind::kExit;
   if (event.kind == EventKind::kWindowClose) closed_ = true;
   if (event.kind == EventKind::kSkipped && skipped_side(event) == SkippedSide::kEverything) off_ = true;
@@ -188,7 +223,8 @@ void RecordConverter::add_preempted(std::uint64_t gap, std::uint64_t delayed_end
                                     const RelayEventSink& sink) {
   Event event = event_of_kind(EventKind::kPreempted);
   event.off_s = preempted_rounding_.take(gap, seconds_per_tick);
-  set_delayed_end(event, rounded_period(delayed_rounding_.take(delayed_end, seconds_per_tick).ns()));
+  const auto delay_ns = static_cast<std::uint64_t>(delayed_rounding_.take(delayed_end, seconds_per_tick).ns());
+  set_delayed_end(event, static_cast<Nanoseconds>(rounded(delay_ns)));
   sink(event);
 }
 
@@ -203,8 +239,25 @@ void RecordConverter::add_blocked(std::uint64_t blocked, const Event& event, Sec
   }
   if (look_sleep == 0) return;
   off.off_s = off_rounding_.take(look_sleep, seconds_per_tick);
-  set_look_period(off, rounded_period(off.off_s.ns() / static_cast<Nanoseconds>(look_sleeps_)));
+  const std::uint64_t period_ns = static_cast<std::uint64_t>(off.off_s.ns()) / look_sleeps_;
+  set_look_period(off, static_cast<Nanoseconds>(rounded(period_ns)));
   sink(off);
+}
+
+// Who looks, finds nothing, and then sends, or ends its round of looks in another way, did not wait.
+RecordConverter::VainLooks RecordConverter::take_vain_looks(std::uint16_t function, std::uint64_t waiting) {
+  const ring::Looks looks = std::exchange(looks_, {});
+  if (looks.count == 0 || ends_wait(function)) return {};
+  timed_vain_looks_ = add_saturating(timed_vain_looks_, looks.timed);
+  timed_vain_cpu_ = add_saturating(timed_vain_cpu_, looks.cpu);
+  VainLooks vain;
+  vain.count = rounded(std::min(looks.count, static_cast<std::uint64_t>(kLongestNs)));
+  if (timed_vain_looks_ > 0) {
+    const unsigned __int128 cpu = static_cast<unsigned __int128>(looks.count) * timed_vain_cpu_ / timed_vain_looks_;
+    vain.cpu = cpu < waiting ? static_cast<std::uint64_t>(cpu) : waiting;
+  }
+  vain.between = std::min(looks.between, waiting - vain.cpu);
+  return vain;
 }
 
 Result<void> RecordConverter::check_definition(const ring::Record& record,
@@ -246,25 +299,36 @@ Result<void> RecordConverter::take_procedure(const ring::Record& record, std::sp
   return {};
 }
 
-Result<std::uint64_t> RecordConverter::take_regions(const ring::Record& record, std::span<const std::uint64_t> values,
-                                                    std::uint64_t process) const {
+Result<std::uint64_t> RecordConverter::check_regions(const ring::Record& record,
+                                                     std::span<const std::uint64_t> values) {
   if (values.size() != ring::kRegionWords) return bad_record(record, "other values than those of regions");
   const ring::Regions regions = ring::regions_of(values.data());
   if (regions.regions == 0 || regions.threads == 0 || regions.critical > regions.work)
     return bad_record(record, "regions that cannot be");
-  return std::min(regions.wall, process);
+  return regions.wall;
 }
 
-// What keep-alives gave in advance, and what did not fit into the gap, is not known to be in regions.
-void RecordConverter::set_region_values(const ring::Regions& regions, Event& event) {
-  has_regions_ = true;
+Result<std::uint64_t> RecordConverter::check_device_waits(const ring::Record& record,
+                                                          std::span<const std::uint64_t> values) {
+  if (values.size() != ring::kDeviceWords) return bad_record(record, "other values than those of waits for a device");
+  const ring::DeviceWaits waits = ring::device_waits_of(values.data());
+  if (waits.calls == 0 || waits.busy > waits.wall) return bad_record(record, "waits for a device that cannot be");
+  return waits.wall;
+}
+
+// What keep-alives gave in advance, and what did not fit into the gap, is not known to be a part of it.
+bool RecordConverter::begin_part(Event& event) {
+  has_parts_ = true;
   event.peer = kAnyRank;
   event.tag = kAnyTag;
   event.values = {};
-  if (event.process_s.ns() == 0) {
-    event.kind = EventKind::kCompute;
-    return;
-  }
+  if (event.process_s.ns() != 0) return true;
+  event.kind = EventKind::kCompute;
+  return false;
+}
+
+void RecordConverter::set_region_values(const ring::Regions& regions, Event& event) {
+  if (!begin_part(event)) return;
   const double share = static_cast<double>(event.process_s.ns()) / static_cast<double>(regions.wall);
   const auto nanoseconds = [&](std::uint64_t ticks) {
     return static_cast<std::uint64_t>(
@@ -273,6 +337,15 @@ void RecordConverter::set_region_values(const ring::Regions& regions, Event& eve
   region_values_ = {regions.regions, std::min(regions.threads, kMostRegionThreads), nanoseconds(regions.work),
                     nanoseconds(regions.critical), nanoseconds(regions.fork_join)};
   event.values = region_values_;
+}
+
+void RecordConverter::set_device_values(const ring::DeviceWaits& waits, Event& event) {
+  if (!begin_part(event)) return;
+  const double share = static_cast<double>(waits.busy) / static_cast<double>(waits.wall);
+  const auto wall_ns = static_cast<std::uint64_t>(event.process_s.ns());
+  const auto busy_ns = static_cast<std::uint64_t>(std::llround(share * static_cast<double>(wall_ns)));
+  device_values_ = {waits.calls, std::min(busy_ns, wall_ns)};
+  event.values = device_values_;
 }
 
 void RecordConverter::note_definition(std::uint32_t comm) {
@@ -296,7 +369,7 @@ void RecordConverter::define_ahead(const ring::Record& record, std::span<const s
 }
 
 void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) {
-  if (exited_ || has_regions_ || !(process_s > 0)) return;
+  if (exited_ || has_parts_ || !(process_s > 0)) return;
   Event event = event_of_kind(EventKind::kKeepAlive);
   event.process_s = process_s;
   credit_ += event.process_s;

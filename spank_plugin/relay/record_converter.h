@@ -94,14 +94,24 @@ class RecordConverter {
   // A kPreempted event of GAP ticks before a call, and what the call before ended later.
   void add_preempted(std::uint64_t gap, std::uint64_t delayed_end, Seconds seconds_per_tick,
                      const RelayEventSink& sink);
+  struct VainLooks {
+    std::uint64_t count = 0;
+    std::uint64_t between = 0;  // ticks
+    std::uint64_t cpu = 0;      // ticks, by those that were timed
+  };
+  // The looks before a record of FUNCTION, where they were no waiting; their ticks are part of WAITING.
+  VainLooks take_vain_looks(std::uint16_t function, std::uint64_t waiting);
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
                               Seconds seconds_per_tick, Event& event);
-  // Of the gap's PROCESS ticks those of its regions: EVENT gets them, and the next record the rest.
-  Result<std::uint64_t> take_regions(const ring::Record& record, std::span<const std::uint64_t> values,
-                                     std::uint64_t process) const;
+  // Parts of a gap: parallel regions, waits for a device. How many ticks of it; the next record has the rest.
+  static Result<std::uint64_t> check_regions(const ring::Record& record, std::span<const std::uint64_t> values);
+  static Result<std::uint64_t> check_device_waits(const ring::Record& record, std::span<const std::uint64_t> values);
+  // false: EVENT has no time, and is none.
+  bool begin_part(Event& event);
   void set_region_values(const ring::Regions& regions, Event& event);
+  void set_device_values(const ring::DeviceWaits& waits, Event& event);
 
   std::uint64_t last_leave_ticks_ = 0;
   std::uint64_t preempted_ticks_ = 0;    // since the last record
@@ -112,6 +122,9 @@ class RecordConverter {
   std::uint64_t blocked_ticks_ = 0;
   std::uint64_t look_sleep_ticks_ = 0;  // of the latter
   std::uint64_t look_sleeps_ = 0;
+  ring::Looks looks_;                   // since the last record
+  std::uint64_t timed_vain_looks_ = 0;  // of all that were no waiting: who waits alone on a processor looks faster
+  std::uint64_t timed_vain_cpu_ = 0;
   Rounding process_rounding_;
   Rounding call_rounding_;
   Rounding off_rounding_;
@@ -129,8 +142,9 @@ class RecordConverter {
   bool all_procedures_named_ = false;  // an earlier relay's stream has the names
   std::vector<bool> named_procedures_;
   std::array<std::uint64_t, kProcedureValues> procedure_values_{};
-  bool has_regions_ = false;  // of OpenMP; of a gap's time nobody knows before its end what is in them
+  bool has_parts_ = false;  // in its gaps; of a gap's time nobody knows before its end what is in them
   std::array<std::uint64_t, kRegionValues> region_values_{};
+  std::array<std::uint64_t, kDeviceValues> device_values_{};
 };
 
 }  // namespace lbf::relay

@@ -184,6 +184,7 @@ Result<RingStatus> RingReader::read_status() const {
   status.once_cpu_ns = field<std::uint64_t>(h, offsetof(ring::Header, once_cpu_ns));
   status.init_cpu_ns = field<std::uint64_t>(h, offsetof(ring::Header, init_cpu_ns));
   status.end_cpu_ns = field<std::uint64_t>(h, offsetof(ring::Header, end_cpu_ns));
+  status.device_libraries = field<std::uint32_t>(h, offsetof(ring::Header, device_libraries));
   status.library = text(h + offsetof(ring::Header, library), sizeof(ring::Header::library));
   return status;
 }

@@ -69,9 +69,10 @@ struct RingStatus {
   PrimitiveReading counted;
   ProcedureReading procedures;
   std::uint64_t once_cpu_ns = 0;
-  std::uint64_t init_cpu_ns = 0;  // of the whole process: after MPI_Init; 0: not said
-  std::uint64_t end_cpu_ns = 0;   // and when MPI_Finalize was called
-  std::string library;            // MPI_Get_library_version; the program learns it in MPI_Init
+  std::uint64_t init_cpu_ns = 0;       // of the whole process: after MPI_Init; 0: not said
+  std::uint64_t end_cpu_ns = 0;        // and when MPI_Finalize was called
+  std::uint32_t device_libraries = 0;  // ring::DeviceLibrary, or'd; hostile: may have other bits
+  std::string library;                 // MPI_Get_library_version; the program learns it in MPI_Init
 };
 
 // The part that does not change.

@@ -249,7 +249,7 @@ void EventScript::make(std::uint8_t operation, Event& event, RankModel& model) {
       event.kind = EventKind::kExit;
       return;
     default:
-      event.kind = EventKind::kCompute;
+      event = vain_looks_event(pick(2) > 0 ? number() : 0, Duration::of_ns(static_cast<Nanoseconds>(number())));
       event.process_s = Duration::of_ns(static_cast<Nanoseconds>(number()));
   }
 }

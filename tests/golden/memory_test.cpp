@@ -1,4 +1,4 @@
-// Ranks that share a memory domain: times that can be worked out on paper (docs/adr/0013-memory.md).
+// Ranks that share a memory domain: times that can be worked out on paper (docs/adr/0014-memory.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

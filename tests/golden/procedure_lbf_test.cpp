@@ -77,6 +77,12 @@ TEST(ProcedureLbf, TheReceiverBecomesTheLonger) {
   EXPECT_EQ(lbf(one_message("2", "3", "2"), 2, {kMove, kZero}), (Times{7, 6, 4}));
 }
 
+// F waits 3 s for a device and works 2 s: without it the wait is still there.
+TEST(ProcedureLbf, AWaitForADeviceIsNoProcedures) {
+  const std::string trace = "0 enter 1 proc=F\n0 device 3 calls=1 busy=1\n0 leave 2 proc=F\n0 exit 1\n";
+  EXPECT_EQ(lbf(trace, 1, {kZero}), (Times{7, 5}));
+}
+
 // Line 20 without F: the printed form would leave the receiver at Cr = 2.
 TEST(ProcedureLbf, WithoutTheProcedureTheReceiverWaitsAsBefore) {
   EXPECT_EQ(lbf(one_message("5", "0", "2"), 2, {kMove, kZero}), (Times{7, 7, 7}));

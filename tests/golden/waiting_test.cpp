@@ -107,6 +107,57 @@ TEST(WaitingRanks, TakeTurnsFromThoseThatWork) {
   EXPECT_THAT(prediction.front().rank_finish_s, ElementsAre(4, 7, 8, 21));
 }
 
+// Rank 0 works for 1 s, looks 10 times for messages that are not there, which took 3 s of processor, and sends to rank
+// 1, which waits. Each look gives the processor away: who waits on the node looks as often.
+std::vector<Seconds> finish_looks(engine::Waiting waiting, Rank ranks, std::uint32_t cores,
+                                  const std::string& keys = "") {
+  std::string trace = "0 compute 1 looks=10 time=3\n0 send 0 to=1 tag=0 bytes=1\n0 exit 0\n";
+  for (Rank rank = 1; rank < ranks; ++rank) {
+    const std::string line = "\n" + std::to_string(rank) + " ";
+    const std::string from = " from=" + std::to_string(rank - 1) + " tag=0";
+    trace += line.substr(1) + "startRecv 0" + from + line + "endRecv 0" + from + " bytes=1";
+    if (rank + 1 < ranks) trace += line + "send 0 to=" + std::to_string(rank + 1) + " tag=0 bytes=1";
+    trace += line + "exit 0\n";
+  }
+  const std::string network = "name = \"one\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0]]\n" + keys;
+  engine::Target target = make_target(ranks, "block", 1, cores, golden::network(network));
+  target.waiting = waiting;
+  return golden::predict_all(trace, ranks, {target}).front().rank_finish_s;
+}
+
+TEST(VainLooks, GiveTheProcessorToThoseThatWait) {
+  EXPECT_THAT(finish_looks(engine::Waiting::kYield, 2, 1), ElementsAre(7, 7));
+  // One of two processors has two of the three, and the pace is that one's.
+  EXPECT_THAT(finish_looks(engine::Waiting::kYield, 3, 2), ElementsAre(7, 7, 7));
+}
+
+TEST(VainLooks, CostNothingWhereNobodyGivesItsProcessorAway) {
+  EXPECT_THAT(finish_looks(engine::Waiting::kYield, 2, 2), ElementsAre(1, 1));
+  EXPECT_THAT(finish_looks(engine::Waiting::kBlock, 2, 1), ElementsAre(1, 1));
+  EXPECT_THAT(finish_looks(engine::Waiting::kSpin, 2, 1), ElementsAre(2, 2));
+}
+
+// A run with a processor for each rank has cheap looks. 10 turns of 1 s are more than its 3 s, then a turn is free.
+TEST(VainLooks, TakeTheNetworksTurnsWhereTheseAreLonger) {
+  EXPECT_THAT(finish_looks(engine::Waiting::kYield, 2, 1, "turn_us = 1e6\n"), ElementsAre(21, 21));
+  EXPECT_THAT(finish_looks(engine::Waiting::kYield, 2, 1, "turn_us = 1e5\n"), ElementsAre(7, 7));
+}
+
+// Both look, each in its turn; a rank that sleeps between its looks takes none.
+TEST(VainLooks, OfSeveralRanksShareTheProcessor) {
+  const std::string looks = " compute 0 looks=5 time=3\n";
+  const std::string sleeps =
+      "2 startRecv 0 from=1 tag=0\n2 blocked 0 off=8 every=1\n2 endRecv 0 from=1 tag=0 bytes=1\n2 exit 0\n";
+  EXPECT_THAT(
+      golden::predict_all(
+          "0" + looks + "0 exit 0\n1" + looks + "1 send 0 to=2 tag=0 bytes=1\n1 exit 0\n" + sleeps, 3,
+          {make_target(3, "block", 1, 1,
+                       golden::network("name = \"one\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0]]\n"))})
+          .front()
+          .rank_finish_s,
+      ElementsAre(6, 6, 6));
+}
+
 // A rank that sleeps between looks finds the message at the first one after its arrival, here at 5 s; each sleep is
 // 3 s, however many there were in the run.
 TEST(SleepsBetweenLooks, EndAtTheNextOneThatFindsTheMessage) {

@@ -8,9 +8,9 @@
 namespace lbf::test {
 
 inline constexpr std::array<const char*, kEventKindCount> kKindNames = {
-    "compute",  "send",       "isend",       "startRecv",  "endRecv",   "recv",   "wait",      "probe",
-    "coll",     "icoll",      "blocked",     "unmodelled", "enter",     "leave",  "keepAlive", "commCreate",
-    "commFree", "cancel",     "requestFree", "phase",      "gap",       "exit",   "oneSided",  "oneSidedSync",
-    "io",       "windowOpen", "windowClose", "skipped",    "procedure", "regions"};
+    "compute",  "send",       "isend",       "startRecv",  "endRecv",   "recv",    "wait",      "probe",
+    "coll",     "icoll",      "blocked",     "unmodelled", "enter",     "leave",   "keepAlive", "commCreate",
+    "commFree", "cancel",     "requestFree", "phase",      "gap",       "exit",    "oneSided",  "oneSidedSync",
+    "io",       "windowOpen", "windowClose", "skipped",    "procedure", "regions", "preempted", "device"};
 
 }  // namespace lbf::test

@@ -135,7 +135,8 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
     }
     if (record.kind != static_cast<std::uint8_t>(EventKind::kGap) &&
         record.kind != static_cast<std::uint8_t>(EventKind::kProcedure) &&
-        record.kind != static_cast<std::uint8_t>(EventKind::kRegions)) {
+        record.kind != static_cast<std::uint8_t>(EventKind::kRegions) &&
+        record.kind != static_cast<std::uint8_t>(EventKind::kDevice)) {
       check(lbf::mpi_function(record.function) != nullptr, where + ": unknown function");
     }
     Entry entry{record, std::vector<std::uint64_t>(words - lbf::ring::kRecordWords)};

@@ -20,7 +20,8 @@ class GraphVisitor final : public OpWalk::Visitor {
     if (process < ranks_) {
       builder_.add_process_time(static_cast<Rank>(process), op.work_s);
       if ((op.flags & engine::kOpRegions) != 0) add_regions(static_cast<Rank>(process), op);
-      if (op.kind == engine::OpKind::kBlocked) builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
+      if (op.kind == engine::OpKind::kBlocked || op.kind == engine::OpKind::kDevice)
+        builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
     }
     if (op.kind == engine::OpKind::kSend && message != nullptr && !message->internal)
       builder_.add_message(message->src, message->dst, message->bytes);

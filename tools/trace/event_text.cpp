@@ -11,10 +11,10 @@ namespace lbf::tools {
 namespace {
 
 constexpr std::array<std::string_view, kEventKindCount> kKinds{
-    "compute",  "send",       "isend",       "startRecv",  "endRecv",   "recv",    "wait",     "probe",
-    "coll",     "icoll",      "blocked",     "unmodelled", "enter",     "leave",   "alive",    "commCreate",
-    "commFree", "cancel",     "requestFree", "phase",      "gap",       "exit",    "oneSided", "oneSidedSync",
-    "io",       "windowOpen", "windowClose", "skipped",    "procedure", "regions", "preempted"};
+    "compute",  "send",       "isend",       "startRecv",  "endRecv",   "recv",    "wait",      "probe",
+    "coll",     "icoll",      "blocked",     "unmodelled", "enter",     "leave",   "alive",     "commCreate",
+    "commFree", "cancel",     "requestFree", "phase",      "gap",       "exit",    "oneSided",  "oneSidedSync",
+    "io",       "windowOpen", "windowClose", "skipped",    "procedure", "regions", "preempted", "device"};
 constexpr std::array<std::string_view, kOneSidedOpCount> kOneSidedOps{
     "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "lock"};
 void append(std::string& line, std::string_view key, std::int64_t value) {
@@ -101,6 +101,9 @@ std::string event_line(Rank rank, const Event& event) {
       if (io_direction(event) == IoDirection::kRead) line += " read=" + std::to_string(event.bytes);
       if (io_direction(event) == IoDirection::kWrite) line += " written=" + std::to_string(event.bytes);
       break;
+    case EventKind::kCompute:
+      if (vain_looks(event) > 0) line += " looks=" + std::to_string(vain_looks(event));
+      break;
     case EventKind::kBlocked:
       line += " off=";
       append_seconds(line, event.off_s);
@@ -135,6 +138,7 @@ std::string event_line(Rank rank, const Event& event) {
             : event.kind == EventKind::kEnter || event.kind == EventKind::kLeave ? " proc="
             : event.kind == EventKind::kProcedure                                ? " proc,time_ns,self_ns,calls="
             : event.kind == EventKind::kRegions    ? " count,threads,work_ns,critical_ns,fork_ns="
+            : event.kind == EventKind::kDevice     ? " calls,busy_ns="
             : event.kind == EventKind::kCommCreate ? " uid,L,members="
             : is_collective                        ? " counts="
                                                    : " values=";

@@ -75,7 +75,8 @@ class GoalWriter final : public GoalExport, private OpWalk::Visitor {
   }
 
   void visit_time(Process& process, Rank rank, const engine::Op& op) {
-    process.rounded_s += op.work_s + (op.kind == engine::OpKind::kBlocked ? op.call_s : 0);
+    const bool is_off = op.kind == engine::OpKind::kBlocked || op.kind == engine::OpKind::kDevice;
+    process.rounded_s += op.work_s + (is_off ? op.call_s : 0);
     const double nanoseconds = std::floor(process.rounded_s * 1e9 + 0.5);
     if (nanoseconds < 1) return;
     process.rounded_s -= nanoseconds * 1e-9;

@@ -31,6 +31,7 @@ bool is_call(const Event& event) {
     case EventKind::kLeave:
     case EventKind::kProcedure:
     case EventKind::kRegions:
+    case EventKind::kDevice:
     case EventKind::kKeepAlive:
     case EventKind::kGap:
     case EventKind::kExit:
@@ -193,8 +194,8 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
   void act(const engine::TimelineOp& op, RankState& state, const Call& call) {
     const bool is_message = op.message_id != 0 && !op.message.internal && !op.message.collective;
     if (is_message && op.kind == engine::OpKind::kSend) send(op, state, call);
-    region(op.rank, op.kind == engine::OpKind::kBlocked && !call.is_call ? blocked_ : waiting_, op.acted_s,
-           op.waited_s);
+    const bool is_off = op.kind == engine::OpKind::kBlocked || op.kind == engine::OpKind::kDevice;
+    region(op.rank, is_off && !call.is_call ? blocked_ : waiting_, op.acted_s, op.waited_s);
     if (is_message && op.kind == engine::OpKind::kRecv) receive(op, state, call);
   }
 

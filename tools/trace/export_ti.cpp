@@ -314,6 +314,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
         visit_receive(rank, op, *message, sent);
         break;
       case engine::OpKind::kBlocked:
+      case engine::OpKind::kDevice:
         if (op.call_s > 0) add_line(rank, "sleep " + number(op.call_s));
         break;
       case engine::OpKind::kExit:
@@ -328,6 +329,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
       case engine::OpKind::kCopy:
       case engine::OpKind::kReduce:
       case engine::OpKind::kPreempted:
+      case engine::OpKind::kVainLooks:
         break;
     }
   }

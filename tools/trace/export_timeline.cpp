@@ -152,7 +152,10 @@ class TimelineWriter final : public TimelineExport, private engine::TimelineObse
     const bool has_arrow =
         !internal && op.message_id != 0 && (op.kind == engine::OpKind::kSend || op.kind == engine::OpKind::kRecv);
     if (!(op.actor && internal)) {
-      slice(op, name, op.kind == engine::OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s, has_arrow);
+      const char* const what = op.kind == engine::OpKind::kBlocked  ? "blocked"
+                               : op.kind == engine::OpKind::kDevice ? "device"
+                                                                    : "waiting";
+      slice(op, name, what, op.acted_s, op.waited_s, has_arrow);
     }
     slice(op, name, "protocol", op.waited_s, op.end_s);
     if (!has_arrow) return;

@@ -11,7 +11,7 @@
 
 namespace lbf::tools {
 
-// What is known of a program's memory demand (docs/adr/0013-memory.md).
+// What is known of a program's memory demand (docs/adr/0014-memory.md).
 struct KnownMemory {
   double demand_bytes_per_s = 0;       // of a rank with a memory domain for itself; 0: not known
   std::uint32_t ranks_per_domain = 0;  // where it ran; 0: not known

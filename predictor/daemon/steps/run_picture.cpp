@@ -92,7 +92,7 @@ void RunPicture::measured(Rank of_rank, std::span<const Event> events) {
     now_s += length_s;
   };
   for (const Event& event : events) {
-    pass(BinnedTimeline::kComputing, event.process_s);
+    pass(event.kind == EventKind::kDevice ? BinnedTimeline::kBlocked : BinnedTimeline::kComputing, event.process_s);
     pass(BinnedTimeline::kBlocked, event.off_s);
     if (event.kind == EventKind::kPhase) outside_[rank] = is_outside_after(event, outside_[rank]);
     if (call_time_is_unseen(event)) {
@@ -123,7 +123,7 @@ void RunPicture::on_op(const engine::TimelineOp& op) {
   BinnedTimeline& timeline = timelines_[kPredicted];
   const std::uint32_t row = row_of(op.rank);
   timeline.add(row, BinnedTimeline::kComputing, op.begin_s, op.acted_s);
-  const bool is_off = op.kind == engine::OpKind::kBlocked || op.kind == engine::OpKind::kPreempted;
+  const bool is_off = engine::passes_measured_time(op.kind);
   timeline.add(row, is_off ? BinnedTimeline::kBlocked : BinnedTimeline::kMpi, op.acted_s, op.waited_s);
   timeline.add(row, BinnedTimeline::kMpi, op.waited_s, op.end_s);
 }

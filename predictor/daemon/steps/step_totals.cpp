@@ -132,6 +132,11 @@ bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Ev
       regions_.wall_s += event.process_s;
       regions_.work_s += seconds_from_ns(static_cast<Nanoseconds>(event.values[2]));
     }
+    if (event.kind == EventKind::kDevice && event.values.size() >= kDeviceValues) {
+      devices_.waits += event.values[0];
+      devices_.wall_s += event.process_s;
+      devices_.busy_s += std::min(seconds_from_ns(static_cast<Nanoseconds>(event.values[1])), Seconds{event.process_s});
+    }
     if (event.kind == EventKind::kIo) {
       ++io_.calls;
       io_.total_s += event.call_s;
@@ -190,6 +195,11 @@ void StepTotals::take(std::uint32_t, Rank rank, const protocol::StatsRecord& rec
   totals.delayed_s = record.delayed_s;
   totals.others_s = record.others_s;
   totals.limited_s = record.limited_s;
+  const auto has = [&](std::string_view name) {
+    return std::find(record.devices.begin(), record.devices.end(), name) != record.devices.end();
+  };
+  totals.has_cuda = has(protocol::kCuda);
+  totals.has_hip = has(protocol::kHip);
   if (!record.calls) return;
   calls_bytes_ -= totals.calls.capacity() * sizeof(protocol::FunctionTotal);
   // Of what comes twice the last one counts.
@@ -391,8 +401,10 @@ void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::v
   record.region_work_s = regions_.work_s;
   describe_calls(record);
   describe_other_programs(record);
+  describe_devices(record);
   note_calls(record, notes);
   note_regions(trace.description().threads_per_task, record, notes);
+  note_devices(record, notes);
 }
 
 void StepTotals::describe_calls(db::StepRecord& record) const {
@@ -436,6 +448,32 @@ void StepTotals::describe_other_programs(db::StepRecord& record) const {
   });
   record.stolen_percent = stolen_percent_;
   record.softirq_percent = softirq_percent_;
+}
+
+void StepTotals::describe_devices(db::StepRecord& record) const {
+  bool has_cuda = false;
+  bool has_hip = false;
+  for_each_rank([&](const RankTotals& rank) {
+    has_cuda = has_cuda || rank.has_cuda;
+    has_hip = has_hip || rank.has_hip;
+  });
+  if (has_cuda) record.devices = protocol::kCuda;
+  if (has_hip) record.devices += std::string(has_cuda ? "," : "") + std::string(protocol::kHip);
+  record.device_s = devices_.wall_s;
+  record.device_busy_s = devices_.busy_s;
+}
+
+void StepTotals::note_devices(const db::StepRecord& record, std::vector<std::string>& notes) const {
+  const std::string name = record.devices.empty() ? "a device" : record.devices;
+  if (devices_.wall_s > 0) {
+    notes.push_back(
+        fmt::format("ranks waited {:.3g} s{} for {}, kept on every target: {}, {:.0f} % of it on the processor",
+                    devices_.wall_s, share_of_time(devices_.wall_s, record), name,
+                    counted(devices_.waits, "call", "calls"), 100 * devices_.busy_s / devices_.wall_s));
+  } else if (!record.devices.empty()) {
+    notes.push_back(fmt::format(
+        "{} is loaded, and no call that waits for a device was seen: how long ranks waited is not known", name));
+  }
 }
 
 std::string StepTotals::share_of_time(Seconds part_s, const db::StepRecord& record) const {

@@ -84,6 +84,8 @@ class StepTotals {
     Seconds delayed_s = 0;
     Seconds others_s = 0;
     Seconds limited_s = 0;
+    bool has_cuda = false;  // its library is loaded
+    bool has_hip = false;
     std::uint64_t lost_records = 0;
     std::uint64_t abandoned_calls = 0;
     std::uint64_t events_without_communicator = 0;
@@ -111,6 +113,11 @@ class StepTotals {
     Seconds wall_s = 0;
     Seconds work_s = 0;
   };
+  struct DeviceTotal {
+    std::uint64_t waits = 0;
+    Seconds wall_s = 0;
+    Seconds busy_s = 0;  // of it, on the processor
+  };
   static constexpr std::uint32_t kSilent = ~std::uint32_t{0};
   // Makes it: RANK speaks.
   RankTotals& of(Rank rank);
@@ -132,6 +139,8 @@ class StepTotals {
   std::string share_of_time(Seconds part_s, const db::StepRecord& record) const;
   void describe_calls(db::StepRecord& record) const;
   void describe_other_programs(db::StepRecord& record) const;
+  void describe_devices(db::StepRecord& record) const;
+  void note_devices(const db::StepRecord& record, std::vector<std::string>& notes) const;
   void note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const;
   // GIVEN: threads that each rank was given; 0: not known.
   void note_regions(std::uint32_t given, const db::StepRecord& record, std::vector<std::string>& notes) const;
@@ -150,6 +159,7 @@ class StepTotals {
   std::uint64_t spawned_processes_ = 0;
   IoTotal io_;
   RegionTotal regions_;
+  DeviceTotal devices_;
   std::string killed_by_;       // of the step; empty: not said
   Seconds look_sleep_s_ = 0;    // of all ranks, between looks for messages
   Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job

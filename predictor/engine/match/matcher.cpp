@@ -50,7 +50,7 @@ bool may_come_between_windows(EventKind kind) {
 bool keeps_sleep(EventKind kind) {
   return kind == EventKind::kStartRecv || kind == EventKind::kProcedure || kind == EventKind::kRegions ||
          kind == EventKind::kEnter || kind == EventKind::kLeave || kind == EventKind::kKeepAlive ||
-         kind == EventKind::kCommCreate || kind == EventKind::kPreempted;
+         kind == EventKind::kCommCreate || kind == EventKind::kPreempted || kind == EventKind::kDevice;
 }
 
 bool is_end_of_wait(EventKind kind) {
@@ -139,6 +139,17 @@ void Matcher::emit_regions(Rank rank, const Event& event) {
                        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(event.values[1], 1, kMostRegionThreads))};
   stats_.region_threads = std::max(stats_.region_threads, ran.threads);
   emit(static_cast<ProcessIndex>(rank), store_.regions_op(ran, event.process_s, kOpEndsEvent));
+}
+
+// Off the processor and on it, each as long as it was.
+void Matcher::emit_device(Rank rank, const Event& event) {
+  if (event.values.size() < kDeviceValues) return emit_plain(rank, event);
+  const auto process = static_cast<ProcessIndex>(rank);
+  const Nanoseconds all_ns = event.process_s.ns();
+  const auto busy_ns = static_cast<Nanoseconds>(std::min(event.values[1], static_cast<std::uint64_t>(all_ns)));
+  const Nanoseconds off_ns = all_ns - busy_ns;
+  if (off_ns > 0) emit(process, Op::plain(OpKind::kBlocked, 0, seconds_from_ns(off_ns)));
+  emit(process, Op::plain(OpKind::kDevice, 0, seconds_from_ns(busy_ns) + event.call_s, kOpEndsEvent));
 }
 
 // --- messages
@@ -425,6 +436,13 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kRequestFree:
       return feed_request_free(rank, event);
     case EventKind::kCompute:
+      if (vain_looks(event) > 0) {
+        if (event.process_s > 0) emit(process, Op::plain(OpKind::kCompute, event.process_s, 0));
+        emit(process, Op::vain_looks(vain_looks(event), event.call_s, kOpEndsEvent));
+        return {};
+      }
+      emit_plain(rank, event);
+      return {};
     case EventKind::kEnter:
     case EventKind::kLeave:
     case EventKind::kProcedure:
@@ -436,6 +454,9 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       return {};
     case EventKind::kRegions:
       emit_regions(rank, event);
+      return {};
+    case EventKind::kDevice:
+      emit_device(rank, event);
       return {};
     case EventKind::kKeepAlive:
       // Time passes, no event of the program ends (TSE Sec. 2.1).
@@ -514,6 +535,8 @@ Result<void> Matcher::feed_after_sleep(Rank rank, RankState& state, const Event&
     keep_sleep(rank, sleep);
     fed = feed_one(rank, state, event);
   }
+  // One sleep is no habit: a rank that was off its processor between two looks of a busy loop.
+  if (sleep.off_s == 0 && ++state.sleep.awake == Sleep::kMostAwake) state.sleep.function = 0;
   state.looks = state.sleep.off_s > 0 || state.sleep.function != 0;
   return fed;
 }

@@ -110,7 +110,9 @@ class Matcher {
     Seconds off_s = 0;  // held until the event that says for what
     Seconds period_s = 0;
     std::uint16_t function =
-        0;  // of the look that found something; its later calls sleep, too, where they find nothing
+        0;                   // of the look that found something; its later calls sleep, too, where they find nothing
+    std::uint8_t awake = 0;  // such calls since, none of which had slept; as many as this in a row: it does not
+    static constexpr std::uint8_t kMostAwake = 16;
   };
   struct RankState {
     std::uint64_t events = 0;
@@ -182,6 +184,7 @@ class Matcher {
   // The event's process time, and its end.
   void emit_plain(Rank rank, const Event& event);
   void emit_regions(Rank rank, const Event& event);
+  void emit_device(Rank rank, const Event& event);
 
   std::uint32_t new_record();
   void free_record(std::uint32_t record) { free_records_.push_back(record); }

@@ -40,6 +40,9 @@ enum class OpKind : std::uint8_t {
   kCopy,       // the process copies them in its memory
   kReduce,     // ... combines two operands of so many bytes each
   kPreempted,  // other programs worked for `call_s` on the processor that the process wanted
+  kVainLooks,  // the process looked for messages that were not there, and did not wait for them: `call_s` of work where
+               // each look gives the processor away
+  kDevice,     // the process waits for its device (GPU) for `call_s`, and keeps its share of the processor
 };
 
 enum OpFlags : std::uint8_t {
@@ -72,6 +75,11 @@ constexpr bool is_window_edge(OpKind kind) {
   return kind == OpKind::kWindowOpen || kind == OpKind::kWindowClose;
 }
 
+// `call_s` is what the op takes.
+constexpr bool passes_measured_time(OpKind kind) {
+  return kind == OpKind::kBlocked || kind == OpKind::kPreempted || kind == OpKind::kDevice;
+}
+
 // What an op is about besides its times depends on its kind: a message, a window, a block, bytes, or a row of the
 // store. One factory and one accessor for each; debug builds check that they agree with the kind.
 struct Op {
@@ -81,9 +89,9 @@ struct Op {
     assert(takes_message(kind));
     return {kind, flags, message, work_s, call_s};
   }
-  // kCompute, kBlocked, kPreempted, kExit.
+  // kCompute, kBlocked, kPreempted, kDevice, kExit.
   static constexpr Op plain(OpKind kind, Seconds work_s, Seconds call_s, std::uint8_t flags = 0) {
-    assert(kind == OpKind::kCompute || kind == OpKind::kBlocked || kind == OpKind::kPreempted || kind == OpKind::kExit);
+    assert(kind == OpKind::kCompute || kind == OpKind::kExit || passes_measured_time(kind));
     return {kind, flags, kNoMessage, work_s, call_s};
   }
   // kWindowOpen, kWindowClose.
@@ -97,6 +105,11 @@ struct Op {
     assert(is_local_work(kind) && (bytes <= kMostLocalBytes || bytes % kMostLocalBytes == 0));
     const Bytes about = bytes <= kMostLocalBytes ? bytes : kMostLocalBytes + bytes / kMostLocalBytes;
     return {kind, 0, static_cast<std::uint32_t>(about), 0, 0};
+  }
+  // So many LOOKS that took CALL_S of processor time in the run.
+  static constexpr Op vain_looks(std::uint64_t looks, Seconds call_s, std::uint8_t flags) {
+    constexpr std::uint32_t kMost = ~std::uint32_t{0};
+    return {OpKind::kVainLooks, flags, looks < kMost ? static_cast<std::uint32_t>(looks) : kMost, 0, call_s};
   }
   // A kCompute whose work the row has, by scenario.
   static constexpr Op varying(RowIndex row, std::uint8_t flags = 0) {
@@ -129,6 +142,10 @@ struct Op {
     assert(is_local_work(kind));
     return about_ <= kMostLocalBytes ? about_ : (about_ - kMostLocalBytes) * kMostLocalBytes;
   }
+  constexpr std::uint32_t looks() const {
+    assert(kind == OpKind::kVainLooks);
+    return about_;
+  }
   constexpr RowIndex row() const {
     assert((flags & kOpVaries) != 0);
     return about_;
@@ -149,8 +166,8 @@ struct Op {
 
  public:
   Seconds work_s = 0;  // processor work at speed 1, before the action
-  Seconds call_s = 0;  // kBlocked, kLook, kPreempted: see there; else measured time inside the call, which only the
-                       // measured progress counts (work_s + call_s of every op)
+  Seconds call_s = 0;  // kBlocked, kLook, kPreempted, kVainLooks, kDevice: see there; else measured time inside the
+                       // call, which only the measured progress counts (work_s + call_s of every op)
 };
 static_assert(sizeof(Op) == 24);
 

@@ -305,6 +305,7 @@ void ProcedureShift::end_interval(Rank rank, Rank sends_to) {
 void ProcedureShift::take(Rank rank, Event& event) {
   RankState& state = state_of(rank);
   if (!store_.budget().spend(state.stack.size() / kDepthPerUnit)) return;
+  if (event.kind == EventKind::kDevice) return flush(rank, nullptr);  // its time is no procedure's
   pass(state, event.process_s);
   if (event.kind == EventKind::kProcedure) {
     note_spent(state, event);

@@ -88,7 +88,7 @@ void CriticalPath::on_op(const TimelineOp& op) {
     }
   }
   path.profile.ends_at = op.rank;
-  if (op.kind == OpKind::kBlocked || op.kind == OpKind::kPreempted) {
+  if (passes_measured_time(op.kind)) {
     path.profile.blocked_s += op.waited_s - path.profile.length_s;
     path.profile.length_s = op.waited_s;
   }

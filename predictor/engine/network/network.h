@@ -56,7 +56,7 @@ struct LocalCost {
   bool known() const { return !copy.points().empty() || !reduce.points().empty(); }
 };
 
-// The memory domains (NUMA nodes) of a node (docs/adr/0013-memory.md).
+// The memory domains (NUMA nodes) of a node (docs/adr/0014-memory.md).
 struct MemoryDomains {
   std::uint32_t per_node = 1;
   CountCurve bytes_per_s;  // what so many processors of one domain get together

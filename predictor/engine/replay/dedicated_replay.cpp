@@ -352,8 +352,10 @@ void DedicatedReplay::run(ProcessIndex index) {
     if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->note_action(index, clock[0]);
     switch (op->kind) {
       case OpKind::kCompute:
+      case OpKind::kVainLooks:  // each rank has a processor, and keeps it
         break;
       case OpKind::kBlocked:
+      case OpKind::kDevice:
         for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s;
         break;
       case OpKind::kPreempted:

@@ -1,5 +1,5 @@
 // Memory sharing: which ranks of a target share a memory domain, and how fast they compute in it
-// (docs/adr/0013-memory.md).
+// (docs/adr/0014-memory.md).
 //
 // The model is that of Afzal, Hager and Wellein, "An analytic performance model for overlapping execution of
 // memory-bound loop kernels on multicore CPUs" (2020): who computes gets of a domain's bandwidth what it

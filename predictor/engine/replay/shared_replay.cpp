@@ -2,39 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "predictor/engine/replay/region_time.h"
 
 namespace lbf::engine {
-
-SharedReplay::SharedReplay(const Target& target, OpStore& store)
-    : store_(store),
-      target_(target),
-      memory_(shares_memory(target) ? &target.network->memory() : nullptr),
-      scales_work_(memory_ != nullptr && target.memory.undisturbed != nullptr ? 1 : 0),
-      groups_(target, memory_ != nullptr ? memory_->per_node : 1),
-      localities_(target),
-      costs_({&target}),
-      nodes_(groups_.count()),
-      work_queue_(groups_.count()),
-      links_(target) {
-  for (std::size_t locality = 0; locality < localities_.count(); ++locality) {
-    eager_limit_.push_back(localities_.path(locality).eager_limit_bytes);
-    any_first_peer_ = any_first_peer_ || localities_.path(locality).first_peer_s > 0;
-  }
-  eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
-  for (std::size_t group = 0; group < nodes_.size(); ++group) {
-    Node& node = nodes_[group];
-    node.speed = target.speed_of(groups_.node_of(group));
-    node.cores = groups_.cores_of(group);
-    node.undisturbed = memory_ != nullptr ? 0 : node.cores;
-  }
-  if (target.waiting == Waiting::kYield) set_turns();
-  add_processes();
-  for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(store.ranks()); ++index) {
-    needs_events_.push_back(index);
-  }
-}
 
 void SharedReplay::add_processes() {
   for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes(); ++index) {
@@ -48,49 +20,40 @@ void SharedReplay::add_processes() {
   timer_queue_.add_sources(processes_.size());
 }
 
-Bytes SharedReplay::memory_bytes() const {
-  // Each process is in one heap at a time, of its node or of the timers.
-  const Bytes of_process =
-      sizeof(Process) + sizeof(Work) + sizeof(EventQueue::Entry) + sizeof(std::size_t) + sizeof(std::uint32_t);
-  const Bytes of_node = sizeof(Node) + 3 * sizeof(std::uint32_t) + 2 * sizeof(WinnerTree::Entry);
-  return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + nodes_.size() * of_node +
-         (needs_events_.capacity() + starting_.capacity()) * sizeof(ProcessIndex) +
-         flights_.bytes_of(store_.message_slots()) + links_.memory_bytes() + costs_.memory_bytes() +
-         window_clocks_.memory_bytes();
-}
-
-void SharedReplay::set_turns() {
-  const std::uint32_t first = target_.node_of_rank.front();
-  const bool one_node =
-      std::ranges::all_of(target_.node_of_rank, [first](std::uint32_t node) { return node == first; });
-  // Who talks to other nodes polls their connections each time, whatever it waits for.
-  const PathCost& path = target_.network->path(one_node ? 0 : kUnknownHops);
-  for (std::size_t group = 0; group < nodes_.size(); ++group) {
-    Node& node = nodes_[group];
-    if (static_cast<double>(groups_.ranks_of(group)) <= node.cores) continue;
-    node.turn_s = path.turn_s / node.cores;
-    node.switch_s = path.switch_s / node.cores;
-    node.takes_turns = path.turn_s > 0 || path.switch_s > 0;
-  }
-}
-
 void SharedReplay::grow_messages() {
   flights_.grow_to(store_.message_slots());
 }
 
 // --- processors
 
-// Who spins has a share of the processors, and demands nothing of memory.
-inline double SharedReplay::crowded_rate(const Node& node, double sharers) const {
-  if (memory_ == nullptr) return node.speed * node.cores / sharers;
-  const double share = std::min(1.0, node.cores / sharers);
-  const double computing = (sharers - static_cast<double>(node.spinning)) * share;
-  return node.speed * share * memory_speed(*memory_, computing, node.speed * target_.memory.bytes_per_s);
+double SharedReplay::rate(const Node& node) const {
+  if (node.looking > 0) [[unlikely]]
+    return looking_rate(node);
+  const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) +
+                                             node.further_threads + node.at_devices);
+  return sharers <= node.undisturbed ? node.speed : crowded_rate(node, sharers);
 }
 
-double SharedReplay::rate(const Node& node) const {
-  const double sharers = static_cast<double>(node.runnable.size() + node.spinning + node.further_threads);
-  return sharers <= node.undisturbed ? node.speed : crowded_rate(node, sharers);
+// All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set the
+// pace.
+double SharedReplay::looking_rate(const Node& node) const {
+  const double sharers =
+      static_cast<double>(node.runnable.size() + node.awake + node.further_threads + node.at_devices);
+  const double on_a_processor = sharers <= node.cores ? 1 : std::ceil(sharers / node.cores);
+  const double speed = node.speed / on_a_processor;
+  return memory_ == nullptr ? speed : speed * memory_share(node, 1 / on_a_processor);
+}
+
+inline double SharedReplay::crowded_rate(const Node& node, double sharers) const {
+  if (memory_ == nullptr) return node.speed * node.cores / sharers;
+  const double processors = std::min(1.0, node.cores / sharers);
+  return node.speed * processors * memory_share(node, processors);
+}
+
+double SharedReplay::memory_share(const Node& node, double processors) const {
+  const std::size_t computing = node.runnable.size() - node.looking + node.further_threads;
+  if (computing == 0) return 1;
+  return memory_speed(*memory_, static_cast<double>(computing) * processors, node.speed * target_.memory.bytes_per_s);
 }
 
 [[gnu::always_inline]] inline void SharedReplay::bring_to(Node& node, Seconds time_s) {
@@ -175,19 +138,14 @@ template <SharedReplay::Waits kHow>
   if (!waited) process.wait_since_s = now_s;
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
-    if (process.spins) stop_spinning(index, now_s);
+    if (process.awake) count_awake(index, -1, now_s);
     if (waited && takes_turns) count_waiting(nodes_[process.node], -1, now_s);
     return false;
   }
   if (!waited && takes_turns) count_waiting(nodes_[process.node], 1, now_s);
   process.waits_for = message;
   process.for_post = what == Awaited::kReceive;
-  if (kHow == Waits::kAwake && target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
-    process.spins = true;
-    bring_to(nodes_[process.node], now_s);
-    ++nodes_[process.node].spinning;
-    schedule(process.node);
-  }
+  if (kHow == Waits::kAwake && counts_awake_ && !process.actor && !process.awake) count_awake(index, 1, now_s);
   if (time_s == kNeverS) {
     Flight& flight = flights_[message];
     (process.for_post ? flight.sender : flight.receiver) = index;
@@ -198,12 +156,50 @@ template <SharedReplay::Waits kHow>
   return true;
 }
 
-void SharedReplay::stop_spinning(ProcessIndex index, Seconds now_s) {
+void SharedReplay::count_at_device(ProcessIndex index, int change, Seconds now_s) {
   Process& process = processes_[index];
-  process.spins = false;
-  bring_to(nodes_[process.node], now_s);
-  --nodes_[process.node].spinning;
+  Node& node = nodes_[process.node];
+  process.at_device = change > 0;
+  bring_to(node, now_s);
+  node.at_devices += static_cast<std::size_t>(change);
   schedule(process.node);
+}
+
+void SharedReplay::count_awake(ProcessIndex index, int change, Seconds now_s) {
+  Process& process = processes_[index];
+  Node& node = nodes_[process.node];
+  process.awake = change > 0;
+  bring_to(node, now_s);
+  node.awake += static_cast<std::size_t>(change);
+  schedule(process.node);
+}
+
+void SharedReplay::begin_counting_awake() {
+  counts_awake_ = true;
+  for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(processes_.size()); ++index) {
+    Process& process = processes_[index];
+    const Op* const op =
+        process.actor || process.waits_for == kNoMessage ? nullptr : store_.front(index, process.cursor);
+    process.awake = op != nullptr && op->kind != OpKind::kLook;
+    nodes_[process.node].awake += process.awake ? 1 : 0;
+  }
+}
+
+bool SharedReplay::start_looks(ProcessIndex index, const Op& op, Seconds now_s) {
+  Node& node = nodes_[processes_[index].node];
+  const Seconds work_s = std::max(op.call_s, op.looks() * node.turn_s * node.cores);
+  if (!node.yields || work_s <= 0) return false;
+  if (!counts_awake_) begin_counting_awake();
+  bring_to(node, now_s);
+  ++node.looking;
+  return start_work(index, work_s, now_s);
+}
+
+void SharedReplay::end_looks(ProcessIndex index, Seconds now_s) {
+  Node& node = nodes_[processes_[index].node];
+  bring_to(node, now_s);
+  --node.looking;
+  schedule(processes_[index].node);
 }
 
 void SharedReplay::count_waiting(Node& node, int change, Seconds now_s) {
@@ -362,10 +358,20 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         process.stage = Stage::kAfter;
         if (start_wait(index, now_s + op.call_s, now_s)) return false;
         break;
+      case OpKind::kDevice:
+        if (process.at_device) {
+          count_at_device(index, -1, now_s);
+          break;
+        }
+        if (start_wait(index, now_s + op.call_s, now_s)) {
+          count_at_device(index, 1, now_s);
+          return false;
+        }
+        break;
       case OpKind::kPreempted:
         if (target_.other_programs == OtherPrograms::kLeftOut) break;
         process.stage = Stage::kAfter;
-        if (start_work(index, op.call_s, now_s)) return false;
+        if (start_work(index, undisturbed_s(index, op.call_s), now_s)) return false;
         break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;
@@ -427,6 +433,13 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         if (timeline_ != nullptr) timeline_->note_wait_end(index, now_s);
         if (start_work(index, local_work_s(op), now_s)) return false;
         break;
+      case OpKind::kVainLooks:
+        if (timeline_ != nullptr) timeline_->note_wait_end(index, now_s);
+        if (start_looks(index, op, now_s)) {
+          process.stage = Stage::kAfter;
+          return false;
+        }
+        break;
       case OpKind::kCompute:
         if ((op.flags & kOpRegions) != 0) [[unlikely]] {
           process.stage = Stage::kAfter;
@@ -445,8 +458,11 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     if (blocks && await(index, op.message(), Awaited::kReceive, until_s, now_s)) return false;
     use(op.message());
   }
-  if (op.kind == OpKind::kWindowOpen) [[unlikely]]
-    window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
+  if (op.kind >= OpKind::kWindowOpen) [[unlikely]] {
+    if (op.kind == OpKind::kWindowOpen)
+      window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
+    if (op.kind == OpKind::kVainLooks && process.stage == Stage::kAfter) end_looks(index, now_s);
+  }
   return true;
 }
 
@@ -559,31 +575,6 @@ bool SharedReplay::next_event() {
   busy_node_ = kNoNode;
   schedule(source);
   return true;
-}
-
-ProcessStatus SharedReplay::status(ProcessIndex index) const {
-  ProcessStatus status;
-  if (index >= processes_.size()) return status;
-  const Process& process = processes_[index];
-  status.events_done = process.events_done;
-  switch (process.state) {
-    case State::kNeedsEvents:
-      status.state = process.actor ? ProcessStatus::State::kDone : ProcessStatus::State::kNeedsEvents;
-      break;
-    case State::kDone:
-      status.state = ProcessStatus::State::kDone;
-      break;
-    case State::kWaiting:
-      status.state = process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
-      status.message = process.waits_for;
-      break;
-    case State::kWorking:
-    case State::kTimed:
-    case State::kRunning:
-      status.state = ProcessStatus::State::kRunning;
-      break;
-  }
-  return status;
 }
 
 }  // namespace lbf::engine

@@ -64,7 +64,8 @@ class SharedReplay final : public Replay {
     Stage stage = Stage::kStart;
     bool exited = false;
     bool actor = false;
-    bool spins = false;        // waits and keeps its share of the processor
+    bool awake = false;        // waits on the processor, not asleep; known where counts_awake_
+    bool at_device = false;    // waits for its device, on the processor
     bool for_post = false;     // waits for the end of its send, not for a message
     bool takes_turns = false;  // waits on a node whose waiting processes do
     bool settled = false;      // its first receive over a path with first_peer_s is over
@@ -91,13 +92,17 @@ class SharedReplay final : public Replay {
     Seconds time_s = 0;               // group time: up to here the virtual clock was brought
     Seconds virtual_s = 0;            // work that each runnable process got since the node was last idle
     std::vector<Work> runnable;       // heap by end
-    std::size_t spinning = 0;         // processes that wait and keep their share
+    std::size_t awake = 0;            // processes that wait, not asleep; counted where counts_awake_
+    std::size_t looking = 0;          // processes in a kVainLooks
     std::size_t further_threads = 0;  // of its processes
+    std::size_t at_devices = 0;       // processes that wait for their devices and keep their share
+    bool spins = false;               // who is awake keeps its share of the processors
     // Processes that wait for a message now, and how many did just before the last time that changed.
     std::size_t waiting = 0;
     std::size_t waiting_before = 0;
     Seconds waiting_since_s = 0;  // when `waiting` last changed
     bool takes_turns = false;     // its waiting processes do
+    bool yields = false;          // it has more ranks than processors, and who looks in vain gives its own away
     Seconds turn_s = 0;           // work of one vain poll of another waiting process
     Seconds switch_s = 0;         // work until a process that waited for one of the node has its processor
     double speed = 1;
@@ -110,8 +115,13 @@ class SharedReplay final : public Replay {
   void set_turns();
   void start_processes();
   double rate(const Node& node) const;
+  // Where some rank looks in vain.
+  double looking_rate(const Node& node) const;
   // Where not all SHARERS work at full speed.
   double crowded_rate(const Node& node, double sharers) const;
+  // Of its speed without the others of its memory domain, where each has so much of a processor. Who waits, at a
+  // device, too, and who looks in vain moves nothing.
+  double memory_share(const Node& node, double processors) const;
   void bring_to(Node& node, Seconds time_s);
   // The node's next end of work has changed.
   void schedule(std::uint32_t node);
@@ -162,8 +172,15 @@ class SharedReplay final : public Replay {
   template <Waits kHow = Waits::kAwake>
   bool await(ProcessIndex index, MessageIndex message, Awaited what, Seconds time_s, Seconds now_s);
   void set_timer(ProcessIndex index, Seconds time_s);
-  // REQUIRES: the process spins.
-  void stop_spinning(ProcessIndex index, Seconds now_s);
+  // A process of the node begins to wait awake (1), or ends it (-1).
+  void count_awake(ProcessIndex index, int change, Seconds now_s);
+  // From here on who waits awake is counted, those that do it already too.
+  void begin_counting_awake();
+  // A kVainLooks; false: it takes no time here.
+  bool start_looks(ProcessIndex index, const Op& op, Seconds now_s);
+  void end_looks(ProcessIndex index, Seconds now_s);
+  // A process begins to wait for its device on the processor (1), or ends it (-1).
+  void count_at_device(ProcessIndex index, int change, Seconds now_s);
   void count_waiting(Node& node, int change, Seconds now_s);
   // The work that passes before a process that waited for `op`'s message has the processor again. REQUIRES:
   // it takes turns.
@@ -201,6 +218,7 @@ class SharedReplay final : public Replay {
   std::uint32_t busy_node_ = kNoNode;  // its next end is put into the queue later, when it is known
   EventQueue timer_queue_;             // sources: processes
   Links links_;
+  bool counts_awake_;                       // of each node, who waits awake: all spin, or a rank has looked in vain
   std::vector<ProcessIndex> needs_events_;  // ranks that ran out of events; nothing happens until it is empty
   std::vector<ProcessIndex> starting_;      // scratch
   Seconds now_s_ = 0;

@@ -150,5 +150,22 @@ TEST(PoolGap, IsNoneWhereOthersHardlyWork) {
   EXPECT_EQ(pool_gap(0, 1000, 50, 4).unblocked, 50U);  // one worker alone, in 50 of 1,000 blocked ticks
 }
 
+// A gap with one short region, of which the wall time alone was read: it had a team of 0, for which the relay closed
+// the ring.
+TEST(RegionSums, WhereNoneWasMeasuredTheTeamIsThatOfThoseBefore) {
+  RegionSums sums;
+  sums.passed = 1;
+  EXPECT_EQ(sums.largest_team(), 1U) << "nobody knows";
+  sums.add({100, 180, 90, 10}, 4);
+  EXPECT_EQ(sums.largest_team(), 4U);
+  sums.clear();
+  EXPECT_EQ(sums.regions(), 0U);
+  sums.passed = 1;
+  EXPECT_EQ(sums.largest_team(), 4U);
+  sums.clear();
+  sums.add({100, 180, 90, 10}, 2);
+  EXPECT_EQ(sums.largest_team(), 2U);
+}
+
 }  // namespace
 }  // namespace lbf::region_times_test

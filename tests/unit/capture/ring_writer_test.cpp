@@ -39,6 +39,12 @@ class RingWriterTest : public testing::Test {
     writer_.commit(leave);
   }
 
+  // A call that finds nothing.
+  void look() {
+    writer_.note_look(1);
+    writer_.adjust(0, 0, 1);
+  }
+
   // Everything that is published, pads left out.
   std::vector<Read> drain() {
     std::vector<Read> all;
@@ -205,12 +211,26 @@ TEST_F(RingWriterTest, SleepAfterALookIsPartOfWhatIsBlocked) {
   EXPECT_EQ(told.look_sleeps, 2u);
 }
 
+TEST_F(RingWriterTest, LooksStandBehindTheAdjustment) {
+  writer_.note_look_cpu(300);
+  for (const std::uint64_t between : {0U, 20U, 30U}) {
+    writer_.note_look(between);
+    writer_.adjust(0, 0, 500 + between);
+  }
+  call(10, 20);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(ring::adjustment_of(all[0].record).waiting, 1550u);
+  EXPECT_EQ(all[0].values, (std::vector<std::uint64_t>{3, 50, 1, 300}));
+}
+
 TEST_F(RingWriterTest, EveryLengthSurvivesTheEndOfTheDataArea) {
   std::mt19937 random(1);
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   for (int round = 0; round < 5000; ++round) {
     if (random() % 5 == 0) writer_.adjust(random() % 3, 1, 0);
+    if (random() % 5 == 0) look();
     call(sent * 10 + 1, sent * 10 + 2, sent, random() % 20);
     ++sent;
     if (round % 3 == 0) {
@@ -266,6 +286,7 @@ TEST_F(RingWriterTest, ACallIsNotTakenUpAgainHalfWay) {
 TEST_F(RingWriterTest, TheLastRecordsAlwaysFit) {
   for (int i = 0; i < 500; ++i) {
     writer_.adjust(1, 1, 1);
+    look();
     call(static_cast<std::uint64_t>(i) * 10 + 1, static_cast<std::uint64_t>(i) * 10 + 2);
   }
   ASSERT_GT(header_->lost_records.load(), 0u);
@@ -283,6 +304,7 @@ TEST_F(RingWriterTest, WhatWasLostLastIsToldWhenTheThreadEnds) {
   std::uint64_t made = 0;
   for (; made < 200; ++made) {
     writer_.adjust(1, 1, 1);
+    look();
     call(made * 10 + 1, made * 10 + 2, made);
   }
   const std::uint64_t lost = header_->lost_records;
@@ -325,6 +347,7 @@ TEST_F(RingWriterTest, WithoutAnyRoomTheEndIsCountedOnly) {
 TEST_F(RingWriterTest, AWindowCanAlwaysBeClosedAndTheEndFitsAfterIt) {
   for (int i = 0; i < 500; ++i) {
     writer_.adjust(1, 1, 1);
+    look();
     call(static_cast<std::uint64_t>(i) * 10 + 1, static_cast<std::uint64_t>(i) * 10 + 2);
   }
   const std::uint64_t lost = header_->lost_records.load();

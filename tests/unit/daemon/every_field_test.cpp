@@ -64,6 +64,9 @@ db::StepRecord step_record() {
   step.threads = 8;
   step.regions_s = 2.5;
   step.region_work_s = 17.25;
+  step.devices = "CUDA,HIP";
+  step.device_s = 12.5;
+  step.device_busy_s = 11.25;
   step.ranks_per_domain = 2;
   step.memory_demand_MBps = 9500.5;
   step.capture_s = 0.0625;

@@ -117,6 +117,7 @@ json value_at(const json& object, const std::string& key) {
   if (object.contains(key)) return object[key];
   if (key == "why_deferred") return "";
   if (key == "deferred_for_good" || key == "taken_up") return false;
+  if (key == "threads") return 0;
   return nullptr;
 }
 

@@ -289,6 +289,18 @@ TEST_F(StepRunTest, APredictionIsComparedWithTheTimeThatASuspendedJobRan) {
   EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / ran_s - 1), 1e-9);
 }
 
+// A program with a library of a device, and no call that waits for it: how long it waited is not known, and said.
+TEST_F(StepRunTest, ALibraryOfADeviceIsSaid) {
+  test::RingProgram program;
+  const auto without = run(program, kInTurns, "without");
+  EXPECT_EQ(without->record.devices, "");
+  program.more_stats = {{{"devices", {"CUDA"}}}, {{"devices", {"ABACUS", "HIP"}}}};
+  const auto with = run(program, kInTurns, "with");
+  EXPECT_EQ(with->record.devices, "CUDA,HIP");
+  EXPECT_EQ(with->record.device_s, 0);
+  EXPECT_THAT(with->record.notes, testing::Contains(testing::HasSubstr("how long ranks waited is not known")));
+}
+
 // Other programs are in the configuration that ran, and in no other one: the measured time with and without them.
 TEST_F(StepRunTest, OtherTargetsAreComparedWithTheTimeWithoutOtherPrograms) {
   test::RingProgram program;

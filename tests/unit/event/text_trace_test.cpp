@@ -172,6 +172,7 @@ TEST(TextTrace, WritesBackWhatItRead) {
       "2 blocked 0.125 off=3.75 every=1.25\n"
       "2 preempted 0.125 off=3.75 delay=0.25\n"
       "2 enter 0 proc=solve\xC3\xA9\n"
+      "2 compute 0.5 looks=12 time=0.25\n"
       "2 enter 0 proc=main\n"
       "2 leave 1 proc=main\n"
       "1 oneSided 0 op=get_accumulate to=0 bytes=8 comm=1 req=11\n"
@@ -199,8 +200,9 @@ TEST(TextTrace, WritesBackWhatItRead) {
             lines_again.end());
   for (const std::string& line : lines) {
     if (line.find("oneSided") == std::string::npos && line.find("every=") == std::string::npos &&
-        line.find("delay=") == std::string::npos)
+        line.find("delay=") == std::string::npos && line.find("looks=") == std::string::npos) {
       continue;
+    }
     EXPECT_NE(std::find(lines_again.begin(), lines_again.end(), line), lines_again.end()) << line;
   }
   EXPECT_EQ(lines.size(), lines_again.size());
@@ -521,6 +523,27 @@ TEST(TextTrace, RegionLinesReadAndWrite) {
   for (const char* const bad : {"count=3 threads=4 work=1", "count=0 threads=4 work=1 critical=1",
                                 "count=1 threads=0 work=1 critical=1", "count=1 threads=2 work=1 critical=2"}) {
     EXPECT_FALSE(read("lbf-trace 1\nranks 1\n0 regions 1 " + std::string(bad) + "\n").info.ok()) << bad;
+  }
+}
+
+TEST(TextTrace, DeviceLinesReadAndWrite) {
+  const std::string text = "lbf-trace 1\nranks 1\n0 device 0.5 calls=3 busy=0.125\n0 exit 0\n";
+  const ReadBack back = read(text);
+  ASSERT_TRUE(back.info.ok()) << back.info.error().message;
+  ASSERT_EQ(back.events.size(), 2u);
+  EXPECT_EQ(back.events[0].values, (std::vector<std::uint64_t>{3, 125000000}));
+  std::ostringstream out;
+  TextTraceWriter writer(out, 1);
+  for (const auto& made : back.events) {
+    Event event = made.event;
+    event.values = made.values;
+    ASSERT_TRUE(writer.add(0, event).ok());
+  }
+  EXPECT_EQ(out.str(), text);
+  EXPECT_EQ(read("lbf-trace 1\nranks 1\n0 device 0.5 calls=1\n").events.at(0).values,
+            (std::vector<std::uint64_t>{1, 500000000}));
+  for (const char* const bad : {"", "calls=0", "calls=1 busy=0.6"}) {
+    EXPECT_FALSE(read("lbf-trace 1\nranks 1\n0 device 0.5 " + std::string(bad) + "\n").info.ok()) << bad;
   }
 }
 

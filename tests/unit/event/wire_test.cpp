@@ -148,6 +148,26 @@ TEST(Wire, RegionsThatCannotBeAreRefused) {
   }
 }
 
+TEST(Wire, WaitsForADeviceKeepTheirBytes) {
+  Item device = wire_samples::item(1, EventKind::kDevice, 2e-3);
+  device.values = {17, 1500000};
+  const std::string batch = encode({device});
+  const Decoded decoded = decode(bytes_of(batch));
+  ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
+  expect_equal(decoded.items, {device});
+  std::string hex;
+  for (const char c : wire_samples::payload_of(batch)) {
+    hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
+    hex += "0123456789abcdef"[c & 15];
+  }
+  EXPECT_EQ(hex, "0101010d4380841e001f008002229e8db701");
+  for (const std::vector<std::uint64_t>& bad :
+       {std::vector<std::uint64_t>{17}, {0, 1500000}, {17, std::uint64_t{1} << 57}, {17, 1, 2}}) {
+    device.values = bad;
+    EXPECT_FALSE(decode(bytes_of(encode({device}))).header.ok());
+  }
+}
+
 TEST(Wire, ProcedureTimesKeepTheirBytes) {
   const std::vector<Item> items = procedure_items();
   const std::string batch = encode(items);

@@ -46,6 +46,10 @@ TEST(ControlRecords, EachHasItsBytes) {
                R"({"abandoned_calls":0,"capture_s":0.0,"delayed_s":2.5,"elapsed_s":0.0,)"
                R"("events_without_communicator":0,"failed_polls":0,"limited_s":0.25,"lost_records":0,"others_s":2.0,)"
                R"("rank":1,"type":"stats","unread_gap_s":0.0})");
+  expect_bytes(StatsRecord{.rank = 1, .devices = {"CUDA", "HIP"}},
+               R"({"abandoned_calls":0,"capture_s":0.0,"devices":["CUDA","HIP"],"elapsed_s":0.0,)"
+               R"("events_without_communicator":0,"failed_polls":0,"lost_records":0,"rank":1,"type":"stats",)"
+               R"("unread_gap_s":0.0})");
   expect_bytes(ProcessorsRecord{1, 2, 16.5, 4.25, 0.5, 0.125, 1.0},
                R"({"node_index":1,"others_s":4.25,"passed_s":16.5,"processors":2,"softirq_s":0.125,"stolen_s":0.5,)"
                R"("throttled_s":1.0,"type":"processors"})");

@@ -369,6 +369,16 @@ TEST_F(CollectorTest, CallsThatWereLeftAreCounted) {
   EXPECT_EQ(stats.back()["events_without_communicator"], 1);
 }
 
+TEST_F(CollectorTest, LibrariesOfDevicesAreTold) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  file.put(offsetof(ring::Header, device_libraries), std::uint32_t{0x80 | ring::kCudaLibrary | ring::kHipLibrary});
+  pass();
+  const auto stats = of_type(finish(), "stats");
+  ASSERT_FALSE(stats.empty());
+  EXPECT_EQ(stats.back()["devices"], (nlohmann::json{"CUDA", "HIP"}));
+}
+
 TEST_F(CollectorTest, AHostileRingBecomesAGapAndANoteAndHarmsNobodyElse) {
   Sleeper bad;
   Sleeper good;

@@ -119,6 +119,40 @@ TEST(RecordConverter, SleepBetweenLooksIsWaitingWithAPeriod) {
   EXPECT_DOUBLE_EQ(waited[0].off_s, 32e-3);
 }
 
+// ABYSS-P looks after each k-mer, finds nothing, and goes on. On an oversubscribed node each of these looks gives the
+// processor away; their time was taken for waiting, and its predictions were 68 % too short.
+TEST(RecordConverter, LooksThatNoEndOfAWaitFollowsAreWork) {
+  const auto events_before = [](std::string_view function, EventKind kind, std::vector<std::uint64_t> looks) {
+    RecordConverter converter(0, 2);
+    Recorded out;
+    EXPECT_TRUE(converter.convert(adjust(100, 0, 600), looks, kNs, out.sink()).ok());
+    ring::Record record = RingFile::record(kind, 1000, 1010);
+    record.function = mpi_function(function)->id;
+    EXPECT_TRUE(converter.convert(record, {}, kNs, out.sink()).ok());
+    return out.events;
+  };
+  // Two of seven were timed, with 43 ns each: 301 of 600 ns of waiting are the looks' own, 50 what it did between them;
+  // 249 were others' on its processor.
+  const std::vector<Event> went_on = events_before("MPI_Send", EventKind::kSend, {7, 50, 2, 86});
+  ASSERT_EQ(went_on.size(), 2U);
+  EXPECT_EQ(vain_looks(went_on[0]), 7U);
+  EXPECT_DOUBLE_EQ(went_on[0].call_s, 301e-9);
+  EXPECT_DOUBLE_EQ(went_on[0].process_s, 0);
+  EXPECT_DOUBLE_EQ(went_on[1].process_s, 350e-9);
+  for (const std::string_view function : {"MPI_Test", "MPI_Wait", "MPI_Recv"}) {
+    const std::vector<Event> waited = events_before(function, EventKind::kEndRecv, {7, 50, 2, 86});
+    ASSERT_EQ(waited.size(), 1U) << function;
+    EXPECT_DOUBLE_EQ(waited[0].process_s, 300e-9);
+  }
+  // A hostile ring: no more than what was waiting, whatever it says. An older one: no looks.
+  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+  const std::vector<Event> bounded = events_before("MPI_Send", EventKind::kSend, {kHuge, kHuge, 1, kHuge});
+  ASSERT_EQ(bounded.size(), 2U);
+  EXPECT_DOUBLE_EQ(bounded[0].call_s, 600e-9);
+  EXPECT_DOUBLE_EQ(bounded[1].process_s, 300e-9);
+  EXPECT_EQ(events_before("MPI_Send", EventKind::kSend, {}).size(), 1U);
+}
+
 // What is in no event is known of the window as a whole: where it closes, or the run ends.
 TEST(RecordConverter, AWindowsTimeIsAllThatPassed) {
   RecordConverter converter(0, 2);
@@ -571,6 +605,60 @@ TEST(RecordConverter, RegionsWithoutWhatKeepAlivesGave) {
   converter.keep_alive(1000e-9, sink);
   EXPECT_EQ(out.events.size(), 3U);
   EXPECT_DOUBLE_EQ(out.process_s(), 4000e-9);
+}
+
+ring::Record in_device(std::uint64_t enter) {
+  ring::Record record = RingFile::record(EventKind::kDevice, enter, enter);
+  record.flags = 0;
+  return record;
+}
+
+std::vector<std::uint64_t> values_of(const ring::DeviceWaits& waits) {
+  std::vector<std::uint64_t> values(ring::kDeviceWords);
+  ring::write_device_waits(values.data(), waits);
+  return values;
+}
+
+// A gap of 3,000 ticks with regions of 1,000 and waits of 1,500, of which 1,200 on the processor: 500 are work.
+TEST(RecordConverter, WaitsForADeviceHaveTheirPartOfTheGap) {
+  constexpr Seconds kTick = 0.5e-9;
+  RecordConverter converter(0, 2);
+  Recorded out;
+  std::vector<std::uint64_t> told;
+  const RelayEventSink sink = [&](const Event& event) {
+    if (event.kind == EventKind::kDevice) told.assign(event.values.begin(), event.values.end());
+    out.events.push_back(event);
+  };
+  ASSERT_TRUE(
+      converter.convert(in_regions(3000), values_of(ring::Regions{1, 2, 1800, 900, 0, 1000}), kTick, sink).ok());
+  ASSERT_TRUE(converter.convert(in_device(3000), values_of(ring::DeviceWaits{7, 1200, 1500}), kTick, sink).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 3000, 3010), {}, kTick, sink).ok());
+  ASSERT_EQ(out.events.size(), 3U);
+  EXPECT_EQ(out.events[1].kind, EventKind::kDevice);
+  EXPECT_DOUBLE_EQ(out.events[1].process_s, 1500 * kTick);
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{7, 600}));
+  EXPECT_DOUBLE_EQ(out.events[2].process_s, 500 * kTick);
+  converter.keep_alive(1000e-9, sink);
+  EXPECT_EQ(out.events.size(), 3U) << "the next gap may be a wait, too";
+}
+
+// More than the gap has, as where the thread's clock says that it was preempted meanwhile.
+TEST(RecordConverter, WaitsForADeviceAreAtMostTheGap) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  ASSERT_TRUE(converter.convert(adjust(400, 0, 0), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(in_device(1000), values_of(ring::DeviceWaits{1, 900, 900}), kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1000, 1000), {}, kNs, out.sink()).ok());
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 600e-9);
+  EXPECT_DOUBLE_EQ(out.events[1].process_s, 0);
+}
+
+TEST(RecordConverter, WaitsForADeviceThatCannotBeAreRefused) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  for (const ring::DeviceWaits& bad : {ring::DeviceWaits{0, 1, 2}, {1, 3, 2}})
+    EXPECT_FALSE(converter.convert(in_device(100), values_of(bad), kNs, out.sink()).ok());
+  EXPECT_FALSE(converter.convert(in_device(100), std::vector<std::uint64_t>{1, 2}, kNs, out.sink()).ok());
 }
 
 TEST(RecordConverter, RegionsThatCannotBeAreRefused) {

@@ -221,6 +221,29 @@ TEST_F(TwoTargets, WhoSleepsBetweenLooksDoesSoForEachMessage) {
   EXPECT_THAT(predictor_->predictions()[1].rank_finish_s, ElementsAre(9.0, 11.0));
 }
 
+// A rank in a busy loop of MPI_Test was off its processor once for 3 s: each of its later waits ended at a multiple of
+// that, and ABYSS-P was predicted 13 times too long.
+TEST_F(TwoTargets, WhoSleptOnceAndThenNoMoreDoesNotSleep) {
+  make(2);
+  constexpr int kMessages = 20;
+  for (int i = 0; i < kMessages; ++i) feed(0, event(EventKind::kSend, 4, 1, i));
+  feed(0, event(EventKind::kExit));
+  Event sleep = event(EventKind::kBlocked);
+  sleep.off_s = 3;
+  set_look_period(sleep, 3'000'000'000);
+  feed(1, sleep);
+  for (int i = 0; i < kMessages; ++i) {
+    Event found = event(EventKind::kProbe, 0, 0, i);
+    found.function = 1;
+    found.flags = kFlagCallBegin;
+    feed(1, found);
+    feed(1, event(EventKind::kRecv, 0, 0, i));
+  }
+  feed(1, event(EventKind::kExit));
+  EXPECT_EQ(diagnosis(), "");
+  EXPECT_THAT(predictor_->predictions()[0].rank_finish_s, ElementsAre(80.0, 80.0));
+}
+
 // MPI_Test of a barrier in the background, each 2 s; the other rank is there at 5.
 TEST_F(TwoTargets, ANonBlockingCollectiveIsFoundAtTheNextLook) {
   make(2);

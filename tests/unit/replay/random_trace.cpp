@@ -105,10 +105,21 @@ class Maker {
 
   void act(Rank rank, bool collectives) {
     const std::size_t me = static_cast<std::size_t>(rank);
-    switch (has_regions_ && chance(16) ? kRegions : pick(0, collectives ? 13 : 11)) {
-      case 0:
-        add(rank, start(rank, EventKind::kCompute));
+    switch (has_regions_ && chance(16)   ? kRegions
+            : has_regions_ && chance(16) ? kDevice
+                                         : pick(0, collectives ? 13 : 11)) {
+      case 0: {
+        Event event = start(rank, EventKind::kCompute);
+        if (chance(3)) {
+          const std::uint64_t looks = pick(1, 3);
+          const Event vain = vain_looks_event(looks, Duration(duration()));
+          event.bytes = vain.bytes;
+          event.call_s = vain.call_s;
+          act_on(rank, {Action::Kind::kVainLooks, vain.call_s, 0, 0, static_cast<double>(looks)});
+        }
+        add(rank, event);
         return;
+      }
       case 1: {
         Event event = start(rank, chance(2) ? EventKind::kBlocked : EventKind::kUnmodelled);
         event.off_s = event.kind == EventKind::kBlocked ? duration() : 0;
@@ -151,6 +162,9 @@ class Maker {
       case kRegions:
         regions(rank);
         return;
+      case kDevice:
+        device(rank);
+        return;
       case 12:
         collective(false);
         return;
@@ -160,6 +174,18 @@ class Maker {
     }
   }
   static constexpr std::size_t kRegions = 99;
+  static constexpr std::size_t kDevice = 100;
+  void device(Rank rank) {
+    Event event = event_of_kind(EventKind::kDevice);
+    event.process_s = duration();
+    const Nanoseconds all_ns = event.process_s.ns();
+    const Nanoseconds busy_ns = chance(2) ? all_ns : all_ns / static_cast<Nanoseconds>(pick(1, 4));
+    trace_.values.push_back({pick(1, 5), static_cast<std::uint64_t>(busy_ns)});
+    event.values = trace_.values.back();
+    act_on(rank, {Action::Kind::kBlocked, seconds_from_ns(all_ns - busy_ns), 0});
+    act_on(rank, {Action::Kind::kDevice, seconds_from_ns(busy_ns), 0});
+    add(rank, event);
+  }
   void regions(Rank rank) {
     Event event = event_of_kind(EventKind::kRegions);
     event.process_s = 0.5 + duration();

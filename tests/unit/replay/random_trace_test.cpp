@@ -17,7 +17,8 @@ namespace {
 
 constexpr int kTraces = 1200;
 constexpr std::size_t kTargetsPerTrace = 4;
-constexpr double kRelativeError = 1e-9;
+// Twice what the reference takes for the same time (reference.cpp): near a tie the two may differ by that.
+constexpr double kRelativeError = 2e-9;
 
 enum class Order { kRankByRank, kShuffled, kShuffledAndEager };
 

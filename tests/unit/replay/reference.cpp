@@ -29,9 +29,11 @@ struct Live {
   int threads = 1;           // that have so much to do, each
   double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
   bool waits = false;        // for a message event (also while asleep until it)
+  bool spins = false;        // until its device is done
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
   double connected = kInfinity;                     // since its first send over a path with first_peer has left
   double looks_since = 0;                           // of a kLook
+  bool looks = false;                               // in a kVainLooks
   bool settled = false;                             // it has received over such a path
   double finish = 0;
 };
@@ -183,10 +185,12 @@ class Simulation {
   }
   // Do processes of this node let each other go on when they wait?
   bool takes_turns(const Place& place) const {
-    const Path& path = farthest();
+    return yields_in_vain(place) && (farthest().turn > 0 || farthest().switching > 0);
+  }
+  bool yields_in_vain(const Place& place) const {
     int ranks = 0;
     for (int rank = 0; rank < program_.ranks; ++rank) ranks += place_of(rank) == place ? 1 : 0;
-    return machine_.yields && ranks > cores_of(place) && (path.turn > 0 || path.switching > 0);
+    return machine_.yields && ranks > cores_of(place);
   }
   const Path& farthest() const {
     const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
@@ -310,7 +314,8 @@ class Simulation {
       const Action& action = process.actions[me.next];
       const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
                          action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce &&
-                         action.kind != Action::Kind::kRegions && action.kind != Action::Kind::kOthers;
+                         action.kind != Action::Kind::kRegions && action.kind != Action::Kind::kOthers &&
+                         action.kind != Action::Kind::kVainLooks && action.kind != Action::Kind::kDevice;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
@@ -318,7 +323,7 @@ class Simulation {
           if (me.phase++ == 0 && work(recorded(process.rank, action.seconds))) return true;
           break;
         case Action::Kind::kOthers:
-          if (me.phase++ == 0 && work(machine_.beside_others ? action.seconds : 0)) return true;
+          if (me.phase++ == 0 && work(machine_.beside_others ? recorded(process.rank, action.seconds) : 0)) return true;
           break;
         case Action::Kind::kCopy:
         case Action::Kind::kReduce: {
@@ -338,8 +343,21 @@ class Simulation {
           }
           me.threads = 1;
           break;
+        case Action::Kind::kVainLooks: {
+          me.looks = me.phase++ == 0 && yields_in_vain(place_of(process.rank)) &&
+                     work(std::max(action.seconds, action.looks * farthest().turn));
+          if (me.looks) return true;
+          break;
+        }
         case Action::Kind::kBlocked:
           if (me.phase++ == 0 && action.seconds > 0) {
+            me.asleep_until = now_ + action.seconds;
+            return true;
+          }
+          break;
+        case Action::Kind::kDevice:
+          me.spins = me.phase == 0 && action.seconds > 0;
+          if (me.phase++ == 0 && me.spins) {
             me.asleep_until = now_ + action.seconds;
             return true;
           }
@@ -431,18 +449,27 @@ class Simulation {
   // False: nothing will ever happen again.
   bool pass_time() {
     std::map<Place, int> sharers;
-    std::map<Place, int> workers;
+    std::map<Place, int> workers;  // of them those that use memory
+    std::set<Place> looked_at;     // where a rank looks in vain: those that wait have their turns
+    for (std::size_t p = 0; p < live_.size(); ++p) {
+      if (live_[p].looks) looked_at.insert(place_of(program_.processes[p].rank));
+    }
     for (std::size_t p = 0; p < live_.size(); ++p) {
       const Process& process = program_.processes[p];
       if (process.background || live_[p].next >= process.actions.size()) continue;
-      if (live_[p].work > 0) workers[place_of(process.rank)] += live_[p].threads;
-      if (live_[p].work > 0 || (machine_.spins && live_[p].waits)) sharers[place_of(process.rank)] += live_[p].threads;
+      const Place place = place_of(process.rank);
+      const bool wait_shares = machine_.spins || looked_at.count(place) > 0;
+      if (live_[p].work > 0 || live_[p].spins || (wait_shares && live_[p].waits)) sharers[place] += live_[p].threads;
+      if (live_[p].work > 0 && !live_[p].looks) workers[place] += live_[p].threads;
     }
     const auto rate = [&](std::size_t p) {
       const Place place = place_of(program_.processes[p].rank);
       const double speed = machine_.speed[static_cast<std::size_t>(place.node)];
-      const double share = std::min(1.0, static_cast<double>(cores_of(place)) / sharers[place]);
-      if (machine_.memory.empty()) return speed * share;
+      const int cores = cores_of(place);
+      double share = std::min(1.0, static_cast<double>(cores) / sharers[place]);
+      if (looked_at.count(place) > 0)  // the slowest of its processors
+        share = 1.0 / std::max(1, (sharers[place] + cores - 1) / cores);
+      if (machine_.memory.empty() || workers[place] == 0) return speed * share;
       // What all of them would move in a second, were there no end to the bandwidth.
       const double computing = workers[place] * share;
       const double wanted = computing * speed * machine_.demand;

@@ -15,7 +15,8 @@ struct Action {
   // kSend goes on once its buffer is free, kIsend at once; kWaitSend waits for the buffer of a kIsend. kRecv
   // posts the receive itself unless a kPost did. kLook sleeps, and looks for the message once in each `seconds`. kCopy
   // and kReduce are work that the machine's tables tell. kRegions is work of several threads. kOthers is work of other
-  // programs, where the machine has them.
+  // programs, where the machine has them. kVainLooks is work in which each look gives the processor away, where ranks
+  // have none of their own. kDevice passes as kBlocked does, but with a share of the processor.
   enum class Kind {
     kWork,
     kBlocked,
@@ -29,11 +30,14 @@ struct Action {
     kCopy,
     kReduce,
     kRegions,
-    kOthers
+    kOthers,
+    kVainLooks,
+    kDevice
   } kind;
-  double seconds = 0;       // kWork and kOthers at speed 1, kBlocked, kLook
+  double seconds = 0;       // kWork and kOthers at speed 1, kBlocked, kLook, kVainLooks, kDevice
   std::size_t message = 0;  // all others
   double bytes = 0;         // kCopy, kReduce
+  double looks = 0;         // kVainLooks
   double work = 0;          // these of kRegions, as they ran: of all threads,
   double longest = 0;       // of the one that worked longest in each
   double fork_join = 0;

@@ -141,6 +141,16 @@ TEST_F(WhatIf, EveryCombinationInOnePass) {
   EXPECT_EQ(run(fig3_ + " --nodes 3 --network " + dir_ + "/lan.toml").status, 0);
 }
 
+// 2 s of work and 3 s for the device: a processor twice as fast shortens the work alone.
+TEST_F(WhatIf, WaitsForADeviceKeepTheirTime) {
+  const std::string trace = write("device.lbf", "lbf-trace 1\nranks 1\n0 device 3 calls=9 busy=2\n0 exit 2\n");
+  for (const auto& [speed, seconds] : {std::pair{"1", 5.0}, std::pair{"2", 4.0}}) {
+    const test::Outcome result = run(trace + " --nodes 1 --json --speed " + speed);
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_DOUBLE_EQ(nlohmann::json::parse(result.out)["predictions"][0]["lbf_s"].get<double>(), seconds);
+  }
+}
+
 // 2 ranks of 2 threads, 4 s of work each and 1 s alone: one node was said to take exactly as long as two.
 TEST_F(WhatIf, ThreadsOfParallelRegions) {
   const std::string trace = write("hybrid.lbf",
