@@ -41,7 +41,7 @@ bool take_sample(std::string_view text, CountSamples& samples) {
 
 bool take_domains(std::string_view text, NodeTimes& measured) {
   const auto numbers = numbers_of(text);
-  if (!numbers || numbers->size() != 3) return false;
+  if (!numbers || numbers->size() != 3 || std::ranges::max(*numbers) > UINT32_MAX) return false;
   measured.domains = static_cast<std::uint32_t>((*numbers)[0]);
   measured.cores = static_cast<std::uint32_t>((*numbers)[1]);
   measured.domain_cores = static_cast<std::uint32_t>((*numbers)[2]);

@@ -199,9 +199,9 @@ std::string toml_string(std::string_view text) {
 }
 
 Error broken_line(std::string_view line) {
-  return {ErrorCode::kInvalidInput, "lbf-calibrate-pingpong printed '" + std::string(line.substr(0, 80)) +
+  return {ErrorCode::kInvalidInput, "a program of lbf-calibrate printed '" + std::string(line.substr(0, 80)) +
                                         "': does something else write to srun's stdout (a TaskProlog, a shell "
-                                        "start-up file), or is lbf-calibrate-pingpong of another version?"};
+                                        "start-up file), or is it of another version?"};
 }
 
 Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
