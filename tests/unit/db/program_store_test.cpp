@@ -262,13 +262,18 @@ TEST_F(ProgramStoreTest, WorkOfARankByRanksPerMemoryDomain) {
   other_input.command_words = {"./app", "y"};
   StepRecord hybrid = run_of(9, 2, 99);
   hybrid.threads = 2;
+  StepRecord on_devices = run_of(10, 2, 99);
+  on_devices.device_s = 1;
+  StepRecord elsewhere = run_of(11, 2, 99);
+  elsewhere.cluster = "other";
   for (const StepRecord& step : {run_of(1, 1, 10), run_of(2, 2, 12), run_of(3, 2, 14), run_of(4, 2, 13), disturbed,
-                                 seen_in_part, other_input, run_of(8, 0, 99), hybrid})
+                                 seen_in_part, other_input, run_of(8, 0, 99), hybrid, on_devices, elsewhere})
     put(step, 2, 10, 11);
   ProgramHint hint;
   hint.uid = 1000;
   hint.ranks = 4;
   hint.command = {"./app", "x"};
+  hint.cluster = disturbed.cluster;
   const ProgramStore store(*database_);
   using Works = std::map<std::uint32_t, double>;
   EXPECT_EQ(*store.work_by_density(hint), (Works{{1, 10}, {2, 13}}));
