@@ -83,6 +83,40 @@ TEST(Memory, ThreadsDemandAsRanksDo) {
   EXPECT_THAT(finish(regions, target_of(10e9, 2)), are(10, 0));
 }
 
+// They ran with the domain for themselves and took 10 s each: 6 s of work of each, were there enough for both.
+TEST(Memory, ThreadsDisturbedEachOtherWhereTheyRan) {
+  const char* const regions = "0 regions 10 count=1 threads=2 work=20 critical=10\n0 exit 0\n1 exit 0\n";
+  engine::Target ran = target_of(10e9, 2);
+  ran.memory = engine::memory_demand(ran, ran.network->memory(), 10e9);
+  EXPECT_THAT(finish(regions, ran), are(10, 0));
+  engine::Target one_thread = ran;
+  one_thread.threads = 1;
+  EXPECT_THAT(finish(regions, one_thread), are(12, 0));
+}
+
+// Two domains of two processors. Each gets two of the four threads: together they have 12 GB/s for the 20 that they
+// want.
+TEST(Memory, ARankAloneHasAllDomainsForItsThreads) {
+  engine::Target target = make_target(1, "block", 1, 4, machine("domains = 2\n"));
+  target.memory.bytes_per_s = 10e9;
+  const char* const regions = "0 regions 3 count=1 threads=4 work=12 critical=3\n0 exit 0\n";
+  EXPECT_NEAR(golden::predict_all(regions, 1, {target}).front().lbf_s, 5, 1e-9);
+  target.memory.bytes_per_s = 6e9;
+  EXPECT_NEAR(golden::predict_all(regions, 1, {target}).front().lbf_s, 3, 1e-9);
+}
+
+// A rank that waits for its device takes a processor, of which there are enough.
+TEST(Memory, WaitsForDevicesMoveNothing) {
+  EXPECT_THAT(finish("0 device 6 calls=1\n0 exit 0\n1 exit 6\n", target_of(10e9)), are(6, 6));
+}
+
+TEST(Memory, OtherProgramsTakeAsLongAsTheyTook) {
+  engine::Target ran = target_of(10e9);
+  ran.memory = engine::memory_demand(ran, ran.network->memory(), 10e9);
+  ran.other_programs = engine::OtherPrograms::kAsTheyRan;
+  EXPECT_THAT(finish("0 preempted 0 off=5\n0 exit 5\n1 exit 10\n", ran), are(10, 10));
+}
+
 // Two ranks on one processor have half of it each, and one processor is never more than one computing.
 TEST(Memory, RanksOfOneProcessorWantOneProcessorsBandwidth) {
   engine::Target target = make_target(2, "block", 1, 1, machine());
@@ -98,6 +132,16 @@ TEST(Memory, WithoutADemandOrDomainsNothingChanges) {
   unknown.memory.bytes_per_s = 10e9;
   EXPECT_FALSE(engine::shares_memory(unknown));
   EXPECT_THAT(finish(kTogether, unknown), are(6, 6));
+}
+
+// A network file without [memory] says nothing against the domains where it ran.
+TEST(Memory, DomainsAreTheNodesNotTheNetworks) {
+  engine::Target ran = target_of(10e9, 2);
+  engine::Target target = make_target(2, "block", 1, 2,
+                                      golden::network("name = \"a\"\n[[path]]\nlocality = "
+                                                      "\"self-node\"\ntable = [[0, 0.0]]\n"));
+  target.memory = engine::memory_demand(ran, ran.network->memory(), 10e9);
+  EXPECT_THAT(finish(kTogether, target), are(10, 10));
 }
 
 // Whatever N ranks want: ranks that do the same at the same time are all slower by D/B, and ranks of which never two
@@ -146,16 +190,39 @@ TEST(MemoryDemand, FollowsFromTwoDensities) {
   EXPECT_GT(engine::fitted_demand(memory, one).most_bytes_per_s, 1e12);
 }
 
+TEST(MemoryDemand, MayBeMoreWhereTheSparserRunHadTooLittle) {
+  const engine::MemoryDomains memory{1, engine::CountCurve({{1, 10e9}, {2, 12e9}, {4, 12e9}})};
+  const engine::DenseRun runs[] = {{2, 10}, {4, 30}};
+  const engine::KnownDemand demand = engine::fitted_demand(memory, runs);
+  EXPECT_NEAR(demand.bytes_per_s, 6e9, 1);
+  // Alone it might be 10 GB/s: then work of the sparser run is 6/10 there, and with 6 GB/s it stays.
+  EXPECT_NEAR(engine::unknown_demand_percent(engine::ran_density(2, memory, 0), target_of(0, 2), demand), 40, 1e-9);
+}
+
 TEST(MemoryDemand, WhereItIsNotKnownTheIntervalWidensByTheWorst) {
-  const engine::Target ran = target_of(0, 2);
+  const engine::Target sparse = target_of(0, 2);
   const engine::Target dense = target_of(0, 1);
-  const engine::MemoryDomains& memory = ran.network->memory();
-  EXPECT_NEAR(engine::unknown_demand_percent(1, memory, dense, {}), 100 * (20.0 / 12 - 1), 1e-9);
-  EXPECT_NEAR(engine::unknown_demand_percent(2, memory, ran, {}), 100 * (1 - 12.0 / 20), 1e-9);
-  EXPECT_EQ(engine::unknown_demand_percent(1, memory, ran, {}), 0);
-  EXPECT_EQ(engine::unknown_demand_percent(1, memory, dense, {8e9, 8e9}), 0);
-  EXPECT_EQ(engine::unknown_demand_percent(1, memory, dense, {0, 6e9}), 0);
-  EXPECT_EQ(engine::unknown_demand_percent(1, {}, dense, {}), 0);
+  const engine::MemoryDomains& memory = sparse.network->memory();
+  const engine::RanDensity one = engine::ran_density(1, memory, 0);
+  EXPECT_NEAR(engine::unknown_demand_percent(one, dense, {}), 100 * (20.0 / 12 - 1), 1e-9);
+  EXPECT_NEAR(engine::unknown_demand_percent(engine::ran_density(dense, 0), sparse, {}), 100 * (1 - 12.0 / 20), 1e-9);
+  EXPECT_EQ(engine::unknown_demand_percent(one, sparse, {}), 0);
+  EXPECT_EQ(engine::unknown_demand_percent(one, dense, {8e9, 8e9}), 0);
+  EXPECT_EQ(engine::unknown_demand_percent(one, dense, {0, 6e9}), 0);
+  engine::Target unknown = dense;
+  unknown.network = std::make_shared<const engine::Network>(engine::Network::zero());
+  EXPECT_NEAR(engine::unknown_demand_percent(one, unknown, {}), 100 * (20.0 / 12 - 1), 1e-9) << "as where it ran";
+  EXPECT_EQ(engine::unknown_demand_percent(engine::ran_density(1, {}, 0), unknown, {}), 0);
+}
+
+TEST(MemoryDemand, ThreadsOfRegionsAreAsDenseAsRanks) {
+  engine::Target target = target_of(0, 2);
+  const engine::RanDensity ran = engine::ran_density(target, 2);
+  EXPECT_EQ(engine::unknown_demand_percent(ran, target, {}), 0) << "as many threads as ran";
+  target.threads = 1;
+  EXPECT_NEAR(engine::unknown_demand_percent(ran, target, {}), 40, 1e-9);
+  EXPECT_EQ(engine::unknown_demand_percent(engine::ran_density(target, 0), target_of(0, 2), {}), 0)
+      << "no region was seen";
 }
 
 }  // namespace

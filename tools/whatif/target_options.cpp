@@ -16,7 +16,9 @@ static std::optional<KnownMemory> parse_memory(const std::string& text) {
   const auto demand = parse_number<double>(text.substr(0, comma));
   const auto ranks = comma == text.size() ? std::optional(1U) : parse_number<std::uint32_t>(text.substr(comma + 1));
   if (!demand || !(*demand >= 0 && *demand <= kMostMegabytesPerS) || !ranks || *ranks == 0) return std::nullopt;
-  return KnownMemory{*demand * 1e6, *ranks};
+  KnownMemory memory{{}, *ranks, {}};
+  if (*demand > 0) memory.demand = {*demand * 1e6, *demand * 1e6};
+  return memory;
 }
 
 std::string check_positive(const std::string& text) {
@@ -53,8 +55,7 @@ void add_target_options(CLI::App& command, WhatIfOptions& options, const std::st
               "--memory-demand",
               [&options](const std::string& text) { options.memory = parse_memory(text).value_or(KnownMemory{}); },
               "MB/s that a rank with a memory domain for itself demands; behind a comma how many ranks a domain had "
-              "where "
-              "it ran, as in 9500,2 (default 1; of a job: what lbfd knows). Networks with [memory]")
+              "where it ran, as in 9500,2 (default 1; of a job: what lbfd knows). Networks with [memory]")
           ->check([](const std::string& text) {
             return parse_memory(text) ? std::string() : "'" + text + "' is not MB/s, or MB/s and ranks, as in 9500,2";
           }));

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/number.h"
-#include "predictor/engine/replay/memory_sharing.h"
 #include "tools/whatif/procedure_output.h"
 
 namespace lbf::tools {
@@ -44,23 +43,22 @@ nlohmann::ordered_json topology_json(const engine::Target& target) {
 
 // See engine::unknown_demand_percent. Where nobody knows how dense the run was, the worst.
 static double memory_percent(const WhatIfResult& result, const engine::Target& target) {
-  return engine::unknown_demand_percent(std::max(1U, result.memory.ranks_per_domain), target.network->memory(), target,
-                                        {result.memory.demand_bytes_per_s});
+  const engine::RanDensity ran = engine::ran_density(std::max(1U, result.memory.ranks_per_domain),
+                                                     result.domains_that_ran, result.stats.region_threads);
+  return engine::unknown_demand_percent(ran, target, result.memory.demand);
 }
 
 // A line of the table; empty: no target says anything of memory.
 static std::string memory_line(const WhatIfResult& result) {
-  const bool any = std::ranges::any_of(result.targets,
-                                       [](const engine::Target& target) { return target.network->memory().known(); });
-  if (!any) return {};
-  if (result.memory.demand_bytes_per_s > 0) {
-    return "  memory: a rank alone in its memory domain demands " +
-           format_number(result.memory.demand_bytes_per_s / 1e9, "%.3g") + " GB/s\n";
+  std::string text;
+  if (std::ranges::any_of(result.targets, engine::shares_memory)) {
+    text = "  memory: a rank alone in its memory domain demands " +
+           format_number(result.memory.demand.bytes_per_s / 1e9, "%.3g") + " GB/s\n";
   }
   double most = 0;
   for (const engine::Target& target : result.targets) most = std::max(most, memory_percent(result, target));
-  if (most < 1) return {};
-  return "  memory: the demand is not known (--memory-demand): times may be off by up to " +
+  if (most < 1) return text;
+  return text + "  memory: the demand is not known (--memory-demand): times may be off by up to " +
          format_number(most, "%.0f") + " % for it\n";
 }
 
@@ -120,7 +118,7 @@ std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json root;
   root["predictions"] = std::move(predictions);
   root["ranks"] = result.ranks;
-  root["memory_demand_MBps"] = result.memory.demand_bytes_per_s / 1e6;
+  root["memory_demand_MBps"] = result.memory.demand.bytes_per_s / 1e6;
   root["events"] = result.stats.events;
   root["messages"] = result.stats.messages;
   root["collectives"] = result.stats.collectives;

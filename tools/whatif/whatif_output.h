@@ -20,6 +20,7 @@ struct WhatIfResult {
   std::vector<engine::Prediction> predictions;
   std::vector<daemon::StreamCost> costs;  // of the capture
   KnownMemory memory;
+  engine::MemoryDomains domains_that_ran;  // see domains_that_ran()
   engine::PredictorStats stats;
   engine::MpiRules mpi_rules;
   std::string mpi_note;                       // not empty: the library's own rules are not known here (mpi_rules_note)

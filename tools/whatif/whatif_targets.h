@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "base/result.h"
+#include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/target.h"
 
 namespace lbf::tools {
 
-// What is known of a program's memory demand (docs/adr/0014-memory.md).
+// What is known of how a program uses memory (docs/adr/0014-memory.md).
 struct KnownMemory {
-  double demand_bytes_per_s = 0;       // of a rank with a memory domain for itself; 0: not known
+  engine::KnownDemand demand;
   std::uint32_t ranks_per_domain = 0;  // where it ran; 0: not known
+  std::string network;                 // whose domains these were; empty: each target's
 };
 
 struct WhatIfOptions {
@@ -38,6 +40,9 @@ struct WhatIfOptions {
 // (has a '/' or ends in .toml).
 Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
                                                             const std::string& networks_dir);
+
+// The memory domains where a trace ran, by MEMORY.network; not known() without it, or where its file is not here.
+engine::MemoryDomains domains_that_ran(const KnownMemory& memory, const std::string& networks_dir);
 
 // NOTES get what is assumed of the topology. Errors: kInvalidInput names the option; those of find_network, place_ranks
 // and TopologyFile.

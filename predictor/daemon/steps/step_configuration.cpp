@@ -159,18 +159,18 @@ void Configurator::find_memory_demand() {
                   out_.demand.bytes_per_s / 1e9, runs.front().ranks_per_domain, runs.back().ranks_per_domain));
 }
 
-// Where targets would differ for it.
+// Where targets would differ for it. Parallel regions are known when they come.
 void Configurator::note_unknown_demand() {
+  if (out_.ranks_per_domain == 0) return;
+  const engine::RanDensity ran = engine::ran_density(out_.ran, 0);
   double most_percent = 0;
-  for (const engine::Target& target : out_.targets) {
-    most_percent = std::max(most_percent, engine::unknown_demand_percent(
-                                              out_.ranks_per_domain, out_.ran.network->memory(), target, out_.demand));
-  }
+  for (const engine::Target& target : out_.targets)
+    most_percent = std::max(most_percent, engine::unknown_demand_percent(ran, target, out_.demand));
   if (most_percent < 1) return;
   remarks_.add_note(fmt::format(
-      "memory: the demand of this program is not known: targets with other numbers of ranks per memory domain "
-      "than {} may be off by up to {:.0f} % for it; a run with another number would tell",
-      out_.ranks_per_domain, most_percent));
+      "memory: the demand of this program {}: targets with other numbers of ranks per memory domain than {} may be off "
+      "by up to {:.0f} % for it; a run with another number would tell",
+      out_.demand.bytes_per_s > 0 ? "may be more" : "is not known", out_.ranks_per_domain, most_percent));
 }
 
 std::vector<engine::Target> Configurator::make_targets() {

@@ -53,7 +53,9 @@ inline double SharedReplay::crowded_rate(const Node& node, double sharers) const
 double SharedReplay::memory_share(const Node& node, double processors) const {
   const std::size_t computing = node.runnable.size() - node.looking + node.further_threads;
   if (computing == 0) return 1;
-  return memory_speed(*memory_, static_cast<double>(computing) * processors, node.speed * target_.memory.bytes_per_s);
+  const SharingGroup& group = groups_[static_cast<std::size_t>(&node - nodes_.data())];
+  return memory_speed(*memory_, group.computing(static_cast<double>(computing) * processors),
+                      node.speed * target_.memory.bytes_per_s);
 }
 
 [[gnu::always_inline]] inline void SharedReplay::bring_to(Node& node, Seconds time_s) {
@@ -87,25 +89,25 @@ void SharedReplay::schedule(std::uint32_t index) {
   return true;
 }
 
-Seconds SharedReplay::undisturbed_s(ProcessIndex index, Seconds work_s) const {
-  if (scales_work_ == 0) return work_s;
-  return work_s * (*target_.memory.undisturbed)[static_cast<std::size_t>(store_.rank_of(index))];
+Seconds SharedReplay::undisturbed_s(ProcessIndex index, Seconds work_s, std::uint32_t threads) const {
+  return scales_work_ == 0 ? work_s : work_s * undisturbed(target_.memory, store_.rank_of(index), threads);
 }
 
 Seconds SharedReplay::changed_work_s(ProcessIndex index, const Op& op) const {
   const Seconds work_s = (op.flags & kOpRegions) == 0 ? store_.work_of(op, target_.scenario)
                                                       : demand_of(store_.regions().at(op.region()), target_).alone_s;
-  return undisturbed_s(index, work_s);
+  return undisturbed_s(index, work_s, 1);
 }
 
 bool SharedReplay::start_threads(ProcessIndex index, const Op& op, Seconds now_s) {
   Process& process = processes_[index];
-  const RegionDemand demand = demand_of(store_.regions().at(op.region()), target_);
+  const RegionWork& ran = store_.regions().at(op.region());
+  const RegionDemand demand = demand_of(ran, target_);
   Node& node = nodes_[process.node];
   bring_to(node, now_s);  // at the old rate
   process.further_threads = demand.together_s > 0 ? demand.threads - 1 : 0;
   node.further_threads += process.further_threads;
-  return start_work(index, undisturbed_s(index, demand.together_s), now_s);
+  return start_work(index, undisturbed_s(index, demand.together_s, ran.threads), now_s);
 }
 
 // The node is at this time.
@@ -371,7 +373,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kPreempted:
         if (target_.other_programs == OtherPrograms::kLeftOut) break;
         process.stage = Stage::kAfter;
-        if (start_work(index, undisturbed_s(index, op.call_s), now_s)) return false;
+        if (start_work(index, undisturbed_s(index, op.call_s, 1), now_s)) return false;
         break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;

@@ -130,8 +130,8 @@ class SharedReplay final : public Replay {
   bool start_work(ProcessIndex index, Seconds work_s, Seconds now_s);
   bool start_wait(ProcessIndex index, Seconds time_s, Seconds now_s);
   void run(ProcessIndex index, Seconds now_s);
-  // Recorded work, had its rank a memory domain for itself.
-  Seconds undisturbed_s(ProcessIndex index, Seconds work_s) const;
+  // Recorded work of so many threads, had its rank a memory domain for itself.
+  Seconds undisturbed_s(ProcessIndex index, Seconds work_s, std::uint32_t threads) const;
   // Work of an op with a row, or of its first stage; and of any op, had its rank a memory domain for itself.
   Seconds changed_work_s(ProcessIndex index, const Op& op) const;
   // The threads of a parallel region work at the same time; false: they have nothing to do.
@@ -205,7 +205,7 @@ class SharedReplay final : public Replay {
   const Target& target_;
   const MemoryDomains* memory_;  // nullptr: not shared
   std::uint8_t scales_work_;     // 1: recorded work is not what it would be with a memory domain for itself
-  RankGroups groups_;
+  SharingGroups groups_;
   Localities localities_;
   CostTable costs_;
   std::vector<Bytes> eager_limit_;  // by locality

@@ -8,8 +8,8 @@ namespace lbf::engine {
 SharedReplay::SharedReplay(const Target& target, OpStore& store)
     : store_(store),
       target_(target),
-      memory_(shares_memory(target) ? &target.network->memory() : nullptr),
-      scales_work_(memory_ != nullptr && target.memory.undisturbed != nullptr ? 1 : 0),
+      memory_(shares_memory(target) ? memory_domains(target) : nullptr),
+      scales_work_(memory_ != nullptr && target.memory.ran != nullptr ? 1 : 0),
       groups_(target, memory_ != nullptr ? memory_->per_node : 1),
       localities_(target),
       costs_({&target}),
@@ -24,8 +24,8 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
   for (std::size_t group = 0; group < nodes_.size(); ++group) {
     Node& node = nodes_[group];
-    node.speed = target.speed_of(groups_.node_of(group));
-    node.cores = groups_.cores_of(group);
+    node.speed = target.speed_of(groups_[group].node);
+    node.cores = groups_[group].cores;
     node.undisturbed = memory_ != nullptr ? 0 : node.cores;
     node.spins = target.waiting == Waiting::kSpin;
   }
@@ -40,7 +40,7 @@ Bytes SharedReplay::memory_bytes() const {
   // Each process is in one heap at a time, of its node or of the timers.
   const Bytes of_process =
       sizeof(Process) + sizeof(Work) + sizeof(EventQueue::Entry) + sizeof(std::size_t) + sizeof(std::uint32_t);
-  const Bytes of_node = sizeof(Node) + 3 * sizeof(std::uint32_t) + 2 * sizeof(WinnerTree::Entry);
+  const Bytes of_node = sizeof(Node) + sizeof(SharingGroup) + 2 * sizeof(WinnerTree::Entry);
   return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + nodes_.size() * of_node +
          (needs_events_.capacity() + starting_.capacity()) * sizeof(ProcessIndex) +
          flights_.bytes_of(store_.message_slots()) + links_.memory_bytes() + costs_.memory_bytes() +
@@ -55,7 +55,7 @@ void SharedReplay::set_turns() {
   const PathCost& path = target_.network->path(one_node ? 0 : kUnknownHops);
   for (std::size_t group = 0; group < nodes_.size(); ++group) {
     Node& node = nodes_[group];
-    if (static_cast<double>(groups_.ranks_of(group)) <= node.cores) continue;
+    if (static_cast<double>(groups_[group].ranks) <= node.cores) continue;
     node.turn_s = path.turn_s / node.cores;
     node.switch_s = path.switch_s / node.cores;
     node.takes_turns = path.turn_s > 0 || path.switch_s > 0;

@@ -27,11 +27,12 @@ std::optional<Waiting> parse_waiting(std::string_view name);
 // Whether other programs have the processors for the times that the events tell (kPreempted).
 enum class OtherPrograms : std::uint8_t { kLeftOut, kAsTheyRan };
 
-// What every rank's work wants of memory; 0: not known, and memory domains are not shared (docs/adr/0014-memory.md).
+struct RanMemory;  // memory_sharing.h
+
+// What every rank's work wants of memory (docs/adr/0014-memory.md).
 struct MemoryDemand {
-  double bytes_per_s = 0;  // of a rank with a domain for itself
-  // By rank: so much of its recorded work it would be with a domain for itself. nullptr: all of it.
-  std::shared_ptr<const std::vector<double>> undisturbed;
+  double bytes_per_s = 0;                // of a rank with a domain for itself; 0: not known, domains are not shared
+  std::shared_ptr<const RanMemory> ran;  // who had the domains where it ran; nullptr: each rank one for itself
 };
 
 struct Target {

@@ -69,6 +69,7 @@ db::StepRecord step_record() {
   step.device_busy_s = 11.25;
   step.ranks_per_domain = 2;
   step.memory_demand_MBps = 9500.5;
+  step.memory_most_MBps = 9600.5;
   step.capture_s = 0.0625;
   step.relay_cpu_s = 1e-7;
   step.lbfd_cpu_s = 21.5;

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "predictor/engine/match/collective.h"
+#include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/replay.h"
 
 namespace lbf::random_trace {
@@ -670,9 +671,19 @@ void choose_memory(std::mt19937_64& random, Rank ranks, Configuration& configura
   machine.demand = machine.memory.front().second * static_cast<double>(1 + random() % 12) / 8;
   configuration.target.memory.bytes_per_s = machine.demand;
   if (random() % 2 == 0) return;
-  for (Rank rank = 0; rank < ranks; ++rank)
-    machine.undisturbed.push_back(0.5 + static_cast<double>(random() % 100) / 200);
-  configuration.target.memory.undisturbed = std::make_shared<const std::vector<double>>(machine.undisturbed);
+  engine::Target ran;  // with a domain on each node
+  ran.nodes = static_cast<std::uint32_t>(1 + random() % static_cast<std::uint64_t>(ranks));
+  ran.cores_per_node = static_cast<std::uint32_t>(1 + random() % 4);
+  std::vector<int> ranks_of_node(ran.nodes);
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    ran.node_of_rank.push_back(static_cast<std::uint32_t>(random() % ran.nodes));
+    ++ranks_of_node[ran.node_of_rank.back()];
+  }
+  for (const std::uint32_t node : ran.node_of_rank)
+    machine.ran_beside.emplace_back(ranks_of_node[node], static_cast<int>(ran.cores_per_node));
+  const engine::CountCurve bandwidth(
+      {{1, machine.memory[0].second}, {2, machine.memory[1].second}, {4, machine.memory[2].second}});
+  configuration.target.memory = engine::memory_demand(ran, {1, bandwidth}, machine.demand);
 }
 
 Configuration make_configuration(std::mt19937_64& random, Rank ranks) {

@@ -110,7 +110,8 @@ class Simulation {
   }
 
   int node_of(int rank) const { return machine_.node_of_rank[static_cast<std::size_t>(rank)]; }
-  // Where ranks share memory they and the processors are dealt to the domains like cards; else a node is one domain.
+  // Where ranks share memory they and the processors are dealt to the domains like cards; else a node is one place. No
+  // more places than ranks: then each has several domains.
   struct Place {
     int node;
     int domain;
@@ -119,19 +120,30 @@ class Simulation {
   int domains_of(int node) const {
     return machine_.memory.empty() ? 1 : std::min(machine_.domains, machine_.cores[static_cast<std::size_t>(node)]);
   }
+  int places_of(int node) const {
+    const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
+    return std::max(1, std::min(domains_of(node), static_cast<int>(ranks)));
+  }
   Place place_of(int rank) const {
     const auto end = machine_.node_of_rank.begin() + rank;
     const auto before = static_cast<int>(std::count(machine_.node_of_rank.begin(), end, node_of(rank)));
-    return {node_of(rank), before % domains_of(node_of(rank))};
+    return {node_of(rank), before % places_of(node_of(rank))};
   }
   int cores_of(const Place& place) const {
     int cores = 0;
     for (int core = 0; core < machine_.cores[static_cast<std::size_t>(place.node)]; ++core)
-      cores += core % domains_of(place.node) == place.domain ? 1 : 0;
+      cores += core % places_of(place.node) == place.domain ? 1 : 0;
     return cores;
   }
-  double recorded(int rank, double seconds) const {
-    return machine_.undisturbed.empty() ? seconds : seconds * machine_.undisturbed[static_cast<std::size_t>(rank)];
+  // Of the demand so much is met where so many processors of a domain compute.
+  double met(double computing, double demand) const {
+    return std::min(1.0, cost(machine_.memory, computing) / (computing * demand));
+  }
+  // Recorded work of so many threads, as it would be with a domain for itself.
+  double recorded(int rank, double seconds, int threads = 1) const {
+    if (machine_.ran_beside.empty()) return seconds;
+    const auto [ranks, cores] = machine_.ran_beside[static_cast<std::size_t>(rank)];
+    return seconds * met(std::min(ranks * threads, cores), machine_.demand);
   }
   // How many switches are on the longest way from a node up to this one, itself included.
   int level(int which) const {
@@ -339,7 +351,7 @@ class Simulation {
           if (me.phase == 1) {
             me.phase = 2;
             me.threads = threads_of(action);
-            if (work(recorded(process.rank, (action.work - alone(action)) / me.threads))) return true;
+            if (work(recorded(process.rank, (action.work - alone(action)) / me.threads, action.threads))) return true;
           }
           me.threads = 1;
           break;
@@ -470,10 +482,10 @@ class Simulation {
       if (looked_at.count(place) > 0)  // the slowest of its processors
         share = 1.0 / std::max(1, (sharers[place] + cores - 1) / cores);
       if (machine_.memory.empty() || workers[place] == 0) return speed * share;
-      // What all of them would move in a second, were there no end to the bandwidth.
-      const double computing = workers[place] * share;
-      const double wanted = computing * speed * machine_.demand;
-      return speed * share * std::min(1.0, cost(machine_.memory, computing) / wanted);
+      // In one of the place's domains; one processor is in one domain.
+      const double all = workers[place] * share;
+      const double even = all * places_of(place.node) / domains_of(place.node);
+      return speed * share * met(std::max(even, std::min(all, 1.0)), speed * machine_.demand);
     };
     const std::vector<std::size_t> heads = in_links();
     // Links: 0 the bus; else 1 + node out of it, -1 - node into it.

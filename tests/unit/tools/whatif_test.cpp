@@ -116,6 +116,8 @@ TEST_F(WhatIf, RanksShareTheirMemoryDomain) {
   EXPECT_THAT(predicted(" --memory-demand 10000"), are(10, 6, 0, 0));
   EXPECT_THAT(predicted(" --memory-demand 10000,2"), are(6, 3.6, 0, 0));
   EXPECT_THAT(predicted(" --memory-demand 0,2"), are(6, 6, 0, 40));
+  const auto zero = run(trace + " --nodes 1 --cores 2 --network zero --json --memory-demand 10000");
+  EXPECT_NEAR(nlohmann::json::parse(zero.out).at("predictions").at(0).at("lbf_s"), 6, 1e-9) << "no [memory] anywhere";
   const std::string options = trace + " --nodes 1,2 --cores 2 --network " + network;
   EXPECT_THAT(run(options).out, HasSubstr("the demand is not known (--memory-demand): times may be off by up to 67 %"));
   EXPECT_THAT(run(options + " --memory-demand 10000").out,
