@@ -118,12 +118,20 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
 
 }  // namespace
 
+Ranked Baseline::alone() const {
+  Ranked alone = now;
+  alone.time_s -= others_s;
+  return alone;
+}
+
 double Baseline::change_of(const Ranked& one) const {
-  return one.time_s > 0 && now.time_s > 0 ? one.time_s / now.time_s : 1;
+  const Seconds alone_s = now.time_s - others_s;
+  return one.time_s > 0 && alone_s > 0 ? one.time_s / alone_s : 1;
 }
 
 Seconds Baseline::time_s() const {
-  return measured_s ? std::min(*measured_s, now.time_s) : now.time_s;
+  const Seconds alone_s = now.time_s - others_s;
+  return measured_s && *measured_s < now.time_s ? *measured_s * alone_s / now.time_s : alone_s;
 }
 
 Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& trust, const CommGraph& graph,
@@ -171,7 +179,7 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   if (by.schedule != nullptr) advice.reasons = reasons_of_starts(ranking, chosen, baseline, *by.schedule);
   // One that runs longer is not advised for what its replay says.
   if (by.schedule == nullptr || chosen.time_s < now_s) {
-    for (std::string& reason : reasons(chosen, baseline.now, graph)) advice.reasons.push_back(std::move(reason));
+    for (std::string& reason : reasons(chosen, baseline.alone(), graph)) advice.reasons.push_back(std::move(reason));
   }
   return advice;
 }

@@ -78,9 +78,12 @@ std::string table(const AdviseResult& result) {
   const Ranked& now = result.baseline.now;
   if (now.verdict == Verdict::kReplayed) {
     add(now, "=");
-    const std::string what = result.baseline.is_what_ran
-                                 ? "what ran"
-                                 : "what srun does without further flags: the trace does not say where it ran";
+    std::string what = result.baseline.is_what_ran
+                           ? "what ran"
+                           : "what srun does without further flags: the trace does not say where it ran";
+    if (result.baseline.others_s > 0)
+      what += fmt::format(", {} of it by other programs on its processors; all else here is without them",
+                          format_duration(result.baseline.others_s));
     out += report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", report::kTextWidth,
                         0);
   }
@@ -355,6 +358,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   }
   json["now"]["is_what_ran"] = result.baseline.is_what_ran;
   if (result.baseline.measured_s) json["now"]["measured_s"] = *result.baseline.measured_s;
+  if (result.baseline.others_s > 0) json["now"]["other_programs_s"] = result.baseline.others_s;
   json["candidates"] = nlohmann::json::array();
   for (const Ranked& one : result.ranking.ranked) {
     json["candidates"].push_back(json_of(one, print.host_file));

@@ -204,14 +204,26 @@ class Session {
         ": times with other numbers of ranks per memory domain may be off by up to {:.0f} % for it", most_percent);
   }
 
+  // What ran as lbfd predicts it, where that differs: candidates, and what they are compared with, are without the
+  // other programs.
+  std::vector<engine::Target> what_ran_beside_others() const {
+    if (!result_.baseline.is_what_ran || !trace_.has_other_programs()) return {};
+    std::vector<engine::Target> ran{result_.baseline.now.candidate.target};
+    engine::set_other_programs(ran.front(), ran);
+    return ran;
+  }
+
   // --- the first pass: what runs now, its sensitivity, the longest chain
   Result<void> look_at_baseline(const std::vector<advisor::NodeSet>& /*sets*/) {
     advisor::Ranked& now = result_.baseline.now;
     Result<engine::Target> chain = chain_target(trace_.ranks());
     if (!chain) return chain.error();
+    const std::vector<engine::Target> beside_others = what_ran_beside_others();
+    std::vector<advisor::Replayed> as_it_ran;
     const advisor::ReplayBatch first_pass =
         [&](const std::vector<engine::Target>& targets) -> Result<std::vector<advisor::Replayed>> {
-      std::vector<engine::Target> all = targets;
+      std::vector<engine::Target> all = beside_others;
+      all.insert(all.end(), targets.begin(), targets.end());
       all.push_back(*chain);
       Result<AdviseTrace::Pass> pass = trace_.replay(all);
       if (!pass) return pass.error();
@@ -219,7 +231,8 @@ class Session {
           static_cast<std::uint64_t>(std::llround(pass->predictions.back().lbf_s / kChainMessageS));
       judge(*pass);
       pass->predictions.pop_back();
-      return outcomes(*pass);
+      as_it_ran = outcomes(*pass);
+      return std::vector(as_it_ran.begin() + static_cast<std::ptrdiff_t>(beside_others.size()), as_it_ran.end());
     };
     Result<std::vector<advisor::Replayed>> replayed = std::vector<advisor::Replayed>{};
     if (options_.sensitivity) {
@@ -232,8 +245,9 @@ class Session {
       replayed = first_pass({now.candidate.target});
       if (!replayed) return replayed.error();
     }
-    now.time_s = replayed->front().time_s;
-    now.why_stuck = replayed->front().why_stuck;
+    now.time_s = as_it_ran.front().time_s;
+    now.why_stuck = as_it_ran.front().why_stuck;
+    result_.baseline.others_s = std::max(0.0, now.time_s - replayed->front().time_s);
     now.verdict = now.why_stuck.empty() ? advisor::Verdict::kReplayed : advisor::Verdict::kStuck;
     now.bound = advisor::bound_of(now.candidate.target, graph_, result_.chain_messages);
     if (result_.seen.is_too_little()) {

@@ -191,6 +191,8 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   if (!targets) return targets.error();
   for (const std::string& note : notes) kMessages.note(note);
   result.targets = std::move(*targets);
+  // A procedure that runs elsewhere would not meet them as they came.
+  if (!question && (*trace)->self()) set_other_programs(*(*trace)->self(), result.targets);
   Result<Replay> replay = make_replay(result.ranks, result.targets, question);
   if (!replay) return replay.error();
 

@@ -38,6 +38,11 @@ std::string shown_seconds(const WhatIfResult& result, const engine::Prediction& 
 std::array<std::string, 2> shown_interval(const WhatIfResult& result, const engine::Prediction& prediction,
                                           const char* format);
 
+// Whether TARGET is predicted beside the other programs that had the processors of the run.
+bool is_beside_others(const WhatIfResult& result, const engine::Target& target);
+// What the predictions make of these programs' time; empty: there was none.
+std::string others_note(const WhatIfResult& result);
+
 std::string whatif_json(const WhatIfResult& result);
 std::string whatif_table(const WhatIfResult& result);
 

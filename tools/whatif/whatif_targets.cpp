@@ -173,4 +173,22 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
   return targets;
 }
 
+void set_other_programs(const report::TargetPrediction& self, std::vector<engine::Target>& targets) {
+  if (targets.empty() || !self.nodes || !self.cores_per_node) return;
+  engine::Target ran;
+  auto placed =
+      engine::place_ranks(self.placement, static_cast<Rank>(targets.front().node_of_rank.size()), *self.nodes);
+  if (!placed) return;
+  ran.node_of_rank = std::move(*placed);
+  ran.nodes = *self.nodes;
+  ran.cores_per_node = *self.cores_per_node;
+  ran.speed = self.speed.value_or(1);
+  ran.threads = static_cast<std::uint32_t>(self.threads.value_or(0));
+  for (const engine::Target& target : targets) {
+    if (target.network->name() == self.network && contention_name(target.network->contention()) == self.contention)
+      ran.network = target.network;
+  }
+  if (ran.network != nullptr) engine::set_other_programs(ran, targets);
+}
+
 }  // namespace lbf::tools

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/target.h"
+#include "report/step.h"
 
 namespace lbf::tools {
 
@@ -48,5 +49,8 @@ engine::MemoryDomains domains_that_ran(const KnownMemory& memory, const std::str
 // and TopologyFile.
 Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks,
                                                  std::vector<std::string>& notes);
+
+// engine::set_other_programs for the configuration that ran, as lbfd's prediction SELF of it describes it.
+void set_other_programs(const report::TargetPrediction& self, std::vector<engine::Target>& targets);
 
 }  // namespace lbf::tools

@@ -476,6 +476,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       return {};
     case EventKind::kPreempted: {
       const Seconds in_call_s = seconds_from_ns(delayed_end_ns(event));
+      stats_.other_programs_s += event.off_s + in_call_s;
       const bool is_last = in_call_s <= 0 && event.call_s <= 0;
       emit(process,
            Op::plain(OpKind::kPreempted, event.process_s, event.off_s + in_call_s, is_last ? kOpEndsEvent : 0));

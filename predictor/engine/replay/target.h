@@ -70,6 +70,13 @@ struct Target {
 // as many as ran.
 bool is_oversubscribed(const Target& target, std::uint32_t threads = 1);
 
+// TARGET is the configuration RAN: every rank on the same node, the same processors and network, and as many threads.
+bool is_configuration(const Target& target, const Target& ran);
+
+// What other programs took is known of the configuration that RAN alone: it is replayed beside them, all other TARGETS
+// are without them. lbfd, lbf-whatif and lbf-advise decide by this.
+void set_other_programs(const Target& ran, std::vector<Target>& targets);
+
 // So many threads of each rank fill the nodes: the fullest one's processors by its ranks, at least 1.
 std::uint32_t filling_threads(const Target& target);
 
