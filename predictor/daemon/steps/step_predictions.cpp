@@ -21,13 +21,14 @@ Seconds largest(const std::vector<Seconds>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-// What a prediction is compared with: the measured run where both are whole, else the measured time of the same events;
-// without the time that a suspended job stood still, and, where the target has no other programs, without theirs. A run
-// that was ended by force may have no message under way: then only the step's reasons tell.
+// What a prediction is compared with: the measured run where both are whole, without the time that a suspended job
+// stood still, else the measured time of the same events, which do not have it; and, where the target has no other
+// programs, without theirs. A run that was ended by force may have no message under way: then only the step's reasons
+// tell.
 Seconds measured_for(const engine::Prediction& prediction, const engine::Target& target, const MeasuredRun& run) {
   const bool whole = run.is_whole() && prediction.complete && run.measured_s > 0;
-  return std::max(0.0, (whole ? run.measured_s : largest(prediction.rank_measured_s)) - run.longest_stop_s -
-                           (target.other_programs == engine::OtherPrograms::kLeftOut ? run.lost_s : 0));
+  const Seconds ran_s = whole ? run.measured_s - run.longest_stop_s : largest(prediction.rank_measured_s);
+  return std::max(0.0, ran_s - (target.other_programs == engine::OtherPrograms::kLeftOut ? run.lost_s : 0));
 }
 
 // The step is whole, so it ends on some target: what holds it up on this one is the target.

@@ -287,6 +287,14 @@ TEST_F(StepRunTest, APredictionIsComparedWithTheTimeThatASuspendedJobRan) {
   }
   const db::PredictionRecord& self = suspended->predictions.front();
   EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / ran_s - 1), 1e-9);
+
+  // Of a part of the run the events' time counts, which is without the stop.
+  program.killed_rank = 3;
+  const auto part = run(program, kInTurns, "part");
+  program.more_records.clear();
+  const auto same_part = run(program, kInTurns, "same_part");
+  ASSERT_TRUE(part->predictions.front().speedup);
+  EXPECT_EQ(part->predictions.front().speedup, same_part->predictions.front().speedup);
 }
 
 // A program with a library of a device, and no call that waits for it: how long it waited is not known, and said.
