@@ -154,7 +154,7 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   // Where Slurm would not start what runs now, only the run times can be compared.
   const bool now_starts = by.schedule == nullptr || baseline.now.start.at_s.has_value();
   const double waiting_s = now_starts ? by.waiting_s(chosen) : 0;
-  const double half_width_percent = trust.half_width_percent(baseline.change_of(chosen));
+  const double half_width_percent = baseline.half_width_percent(trust, chosen);
   advice.gain = gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s,
                         half_width_percent, waiting_s);
   // What runs now may itself be outside the limits: then anything within them is worth having.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "advisor/ranking/ranking.h"
+#include "advisor/trust/trust.h"
 
 namespace lbf::advisor {
 
@@ -23,6 +24,10 @@ struct Baseline {
 
   // Predicted time of `one` over that of `now`, without the other programs; 1 where one of them is not known.
   double change_of(const Ranked& one) const;
+  // Of the interval of `one`, in percent of its time: by TRUST, and by what memory bandwidth may change.
+  double half_width_percent(const Trust& trust, const Ranked& one) const {
+    return trust.half_width_percent(change_of(one)) + one.memory_percent;
+  }
 };
 
 }  // namespace lbf::advisor

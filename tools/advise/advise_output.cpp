@@ -318,10 +318,12 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
   out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
-  for (const std::string& note : result.trust.notes())
+  std::vector<std::string> notes = result.trust.notes();
+  for (const std::string& note : {print.mpi_note, result.memory_note}) {
+    if (!note.empty()) notes.push_back(note);
+  }
+  for (const std::string& note : notes)
     out += report::wrap("Note: " + report::printable(note) + ".", report::kTextWidth, 0);
-  if (!print.mpi_note.empty())
-    out += report::wrap("Note: " + report::printable(print.mpi_note) + ".", report::kTextWidth, 0);
   return out;
 }
 
@@ -344,7 +346,9 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   json["error_basis"] = kBases[static_cast<std::size_t>(result.trust.basis())];
   if (result.trust.self_error_percent) json["self_error_percent"] = *result.trust.self_error_percent;
   if (!result.why_no_mapping.empty()) json["why_no_mapping"] = result.why_no_mapping;
-  if (!print.mpi_note.empty()) json["notes"].push_back(print.mpi_note);
+  for (const std::string& note : {print.mpi_note, result.memory_note}) {
+    if (!note.empty()) json["notes"].push_back(note);
+  }
   json["now"] = json_of(result.baseline.now, print.host_file);
   json["now"]["flags"] = flags_of_now(result);
   if (result.seen.share < 1) {
@@ -361,7 +365,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
     nlohmann::json& shown = json["candidates"].back();
     if (one.candidate.needs_host_file()) shown["hosts"] = hosts_of(one.candidate);
     if (one.verdict == advisor::Verdict::kReplayed)
-      shown["error_percent"] = result.trust.half_width_percent(result.baseline.change_of(one));
+      shown["error_percent"] = result.baseline.half_width_percent(result.trust, one);
   }
   if (result.advice.chosen) {
     json["advice"] = {{"candidate", *result.advice.chosen},

@@ -1,5 +1,7 @@
 #include "tools/advise/advise_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -75,7 +77,7 @@ class Session {
     options_.candidates.fills_nodes = graph_.most_threads() > 0;
     result_.bytes = graph_.bytes();
     result_.messages = graph_.messages();
-    for (const auto& step : {&Session::find_baseline, &Session::look_at_baseline}) {
+    for (const auto& step : {&Session::find_baseline, &Session::find_memory_demand, &Session::look_at_baseline}) {
       if (Result<void> done = (this->*step)(*sets); !done) return done.error();
     }
     if (result_.seen.is_too_little()) return unknown();
@@ -83,6 +85,7 @@ class Session {
     if (candidates.empty())
       return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
     if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
+    judge_memory();
     if (Result<void> asked = ask_for_starts(); !asked) return asked.error();
     result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective,
                                      result_.schedule ? &*result_.schedule : nullptr);
@@ -167,6 +170,38 @@ class Session {
     if (!best) return invalid_input("no candidate fits: no node set can take the ranks in blocks");
     result_.baseline.now.candidate = std::move(*best);
     return {};
+  }
+
+  // --- memory
+  Result<void> find_memory_demand(const std::vector<advisor::NodeSet>& /*sets*/) {
+    engine::Target& ran = result_.baseline.now.candidate.target;
+    const engine::MemoryDomains& domains = ran.network->memory();
+    const double bytes_per_s = trace_.memory().demand.bytes_per_s;
+    if (!result_.baseline.is_what_ran || !domains.known() || !(bytes_per_s > 0)) return {};
+    ran.memory = engine::memory_demand(ran, domains, bytes_per_s);
+    options_.candidates.memory = ran.memory;
+    result_.memory_note =
+        fmt::format("memory: a rank alone in its memory domain demands {:.3g} GB/s", bytes_per_s / 1e9);
+    return {};
+  }
+
+  // How far times may be off for what is not known of it. Where nobody knows how dense the run was, the worst.
+  void judge_memory() {
+    const engine::Target& now = result_.baseline.now.candidate.target;
+    const std::uint32_t threads = graph_.most_threads();
+    const engine::RanDensity ran = result_.baseline.is_what_ran
+                                       ? engine::ran_density(now, threads)
+                                       : engine::ran_density(1, now.network->memory(), threads);
+    double most_percent = 0;
+    for (advisor::Ranked& one : result_.ranking.ranked) {
+      one.memory_percent = engine::unknown_demand_percent(ran, one.candidate.target, trace_.memory().demand);
+      most_percent = std::max(most_percent, one.memory_percent);
+    }
+    if (most_percent < 1) return;
+    result_.memory_note +=
+        result_.memory_note.empty() ? "memory: the demand of this program is not known" : ", or more";
+    result_.memory_note += fmt::format(
+        ": times with other numbers of ranks per memory domain may be off by up to {:.0f} % for it", most_percent);
   }
 
   // What ran as lbfd predicts it, where that differs: candidates, and what they are compared with, are without the

@@ -41,6 +41,27 @@ nlohmann::ordered_json topology_json(const engine::Target& target) {
 
 }  // namespace
 
+// See engine::unknown_demand_percent. Where nobody knows how dense the run was, the worst.
+static double memory_percent(const WhatIfResult& result, const engine::Target& target) {
+  const engine::RanDensity ran = engine::ran_density(std::max(1U, result.memory.ranks_per_domain),
+                                                     result.domains_that_ran, result.stats.region_threads);
+  return engine::unknown_demand_percent(ran, target, result.memory.demand);
+}
+
+// A line of the table; empty: no target says anything of memory.
+static std::string memory_line(const WhatIfResult& result) {
+  std::string text;
+  if (std::ranges::any_of(result.targets, engine::shares_memory)) {
+    text = "  memory: a rank alone in its memory domain demands " +
+           format_number(result.memory.demand.bytes_per_s / 1e9, "%.3g") + " GB/s\n";
+  }
+  double most = 0;
+  for (const engine::Target& target : result.targets) most = std::max(most, memory_percent(result, target));
+  if (most < 1) return text;
+  return text + "  memory: the demand is not known (--memory-demand): times may be off by up to " +
+         format_number(most, "%.0f") + " % for it\n";
+}
+
 bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction) {
   return result.why_partial.empty() && !prediction.why_stuck.empty();
 }
@@ -91,6 +112,7 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["waiting"] = engine::waiting_name(target.waiting);
     if (result.stats.other_programs_s > 0) entry["beside_other_programs"] = is_beside_others(result, target);
     entry["oversubscribed"] = engine::is_oversubscribed(target, result.stats.region_threads);
+    entry["memory_percent"] = memory_percent(result, target);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     const std::string why = why_unknown(result, prediction);
     const bool is_known = why.empty() && !is_stuck(result, prediction);
@@ -110,6 +132,7 @@ std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json root;
   root["predictions"] = std::move(predictions);
   root["ranks"] = result.ranks;
+  root["memory_demand_MBps"] = result.memory.demand.bytes_per_s / 1e6;
   root["events"] = result.stats.events;
   root["messages"] = result.stats.messages;
   root["collectives"] = result.stats.collectives;
@@ -160,6 +183,7 @@ std::string whatif_table(const WhatIfResult& result) {
   if (!result.targets.empty() && result.targets.front().topology != nullptr) {
     text += "  switch hops between nodes as in " + result.targets.front().topology->file() + "\n";
   }
+  text += memory_line(result);
   std::set<std::string> nominal;
   for (const engine::Target& target : result.targets) {
     if (target.network->nominal()) nominal.insert(target.network->name());

@@ -9,6 +9,7 @@
 #include "predictor/daemon/steps/step_cost.h"
 #include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/procedure_question.h"
+#include "tools/whatif/whatif_targets.h"
 
 namespace lbf::tools {
 
@@ -18,6 +19,8 @@ struct WhatIfResult {
   std::vector<engine::Target> targets;
   std::vector<engine::Prediction> predictions;
   std::vector<daemon::StreamCost> costs;  // of the capture
+  KnownMemory memory;
+  engine::MemoryDomains domains_that_ran;  // see domains_that_ran()
   engine::PredictorStats stats;
   engine::MpiRules mpi_rules;
   std::string mpi_note;                       // not empty: the library's own rules are not known here (mpi_rules_note)

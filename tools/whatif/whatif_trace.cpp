@@ -375,6 +375,14 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
 
 // --- lbfd
 
+KnownMemory memory_of(const report::Step& step) {
+  KnownMemory memory{{}, step.ranks_per_domain.value_or(0), step.network};
+  memory.demand.bytes_per_s = step.memory_demand_MBps.value_or(0) * 1e6;
+  const double most_MBps = step.memory_most_MBps.value_or(0);
+  if (most_MBps > 0) memory.demand.most_bytes_per_s = most_MBps * 1e6;
+  return memory;
+}
+
 Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
   HttpClientOptions options;
   options.total_timeout_s = 0;  // a trace may be gigabytes
@@ -415,8 +423,10 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
   if (answer->status != 200) return error_of_response(*answer);
   if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};
   const report::TargetPrediction* const self = step.self();
-  return StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}},
-                           self != nullptr ? std::optional(*self) : std::nullopt);
+  auto trace = StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}},
+                                 self != nullptr ? std::optional(*self) : std::nullopt);
+  if (trace) (*trace)->set_memory(memory_of(step));
+  return trace;
 }
 
 // The one job that TEXT names; nothing: it names none, or several.

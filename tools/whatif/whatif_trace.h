@@ -16,6 +16,7 @@
 #include "event/text_trace.h"
 #include "predictor/daemon/steps/step_cost.h"
 #include "report/step.h"
+#include "tools/whatif/whatif_targets.h"
 
 namespace lbf::tools {
 
@@ -47,6 +48,12 @@ class WhatIfTrace {
   virtual const std::set<std::string>& sampled() const = 0;
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
+  // Of a job, what lbfd knows.
+  const KnownMemory& memory() const { return memory_; }
+  void set_memory(const KnownMemory& memory) { memory_ = memory; }
+
+ private:
+  KnownMemory memory_;
 };
 
 // WHAT: a path, or JOBID[.STEP] of a job that lbfd at `server` knows (nothing of that name may exist as a

@@ -53,6 +53,7 @@ void StepPredictions::begin(StepConfiguration& configuration) {
     }
     targets_ = {targets_[options_.picture->target()]};
   }
+  demand_ = configuration.demand;
   // With a limit the configuration that ran goes alone: whatever happens to the others, it is predicted.
   const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited()) ||
                        (options_.accounts != nullptr && options_.picture == nullptr);
@@ -258,6 +259,10 @@ db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predict
   out.network = target.network->name();
   out.contention = contention_name(target.network->contention());
   out.speed = target.speed;
+  if (ran_->network->memory().known()) {
+    const engine::RanDensity ran = engine::ran_density(*ran_, static_cast<std::uint32_t>(run.threads));
+    out.memory_percent = engine::unknown_demand_percent(ran, target, demand_);
+  }
   out.topology = topology_of(target);
   const bool same_network = target.network == ran_->network;
   const bool same_place = is_place_that_ran(target) && (run.threads == 0 || out.threads == run.threads);

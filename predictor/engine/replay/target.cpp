@@ -177,6 +177,7 @@ static std::vector<Target> targets_beside(const Target& ran,
       target.nodes = static_cast<std::uint32_t>(nodes);
       target.cores_per_node = ran.cores_per_node;
       target.speed = ran.speed;
+      target.memory = ran.memory;
       target.network = network;
       target.placement = "block";
       target.threads = filling_threads(target);

@@ -27,6 +27,14 @@ std::optional<Waiting> parse_waiting(std::string_view name);
 // Whether other programs have the processors for the times that the events tell (kPreempted).
 enum class OtherPrograms : std::uint8_t { kLeftOut, kAsTheyRan };
 
+struct RanMemory;  // memory_sharing.h
+
+// What every rank's work wants of memory (docs/adr/0014-memory.md).
+struct MemoryDemand {
+  double bytes_per_s = 0;                // of a rank with a domain for itself; 0: not known, domains are not shared
+  std::shared_ptr<const RanMemory> ran;  // who had the domains where it ran; nullptr: each rank one for itself
+};
+
 struct Target {
   std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
   std::uint32_t nodes = 1;
@@ -38,6 +46,7 @@ struct Target {
   std::vector<double> speed_of_node;
   Waiting waiting = Waiting::kYield;
   OtherPrograms other_programs = OtherPrograms::kLeftOut;
+  MemoryDemand memory;
   std::shared_ptr<const Network> network;
   std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
   // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.

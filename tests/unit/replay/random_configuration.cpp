@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/replay.h"
 #include "tests/unit/replay/random_trace.h"
 
@@ -140,6 +141,37 @@ void make_nodes(std::mt19937_64& random, Rank ranks, Configuration& configuratio
   if (machine.beside_others) target.other_programs = engine::OtherPrograms::kAsTheyRan;
 }
 
+// What memory ranks want, and how much of it there is.
+void choose_memory(std::mt19937_64& random, Configuration& configuration, std::ostringstream& toml) {
+  reference::Machine& machine = configuration.machine;
+  machine.domains = static_cast<int>(1 + random() % 3);
+  double megabytes = static_cast<double>(100 + random() % 900);
+  toml << "[memory]\ndomains = " << machine.domains << "\nbandwidth_MBps = [";
+  for (const int processors : {1, 2, 4}) {
+    machine.memory.emplace_back(processors, megabytes * 1e6);
+    toml << "[" << processors << ", " << std::fixed << megabytes << "],";
+    megabytes += static_cast<double>(random() % 300);
+  }
+  toml << "]\n";
+  machine.demand = machine.memory.front().second * static_cast<double>(1 + random() % 12) / 8;
+  configuration.target.memory.bytes_per_s = machine.demand;
+  if (random() % 2 == 0) return;
+  const std::size_t ranks = configuration.target.node_of_rank.size();
+  engine::Target ran;  // with a domain on each node
+  ran.nodes = static_cast<std::uint32_t>(1 + random() % ranks);
+  ran.cores_per_node = static_cast<std::uint32_t>(1 + random() % 4);
+  std::vector<int> ranks_of_node(ran.nodes);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    ran.node_of_rank.push_back(static_cast<std::uint32_t>(random() % ran.nodes));
+    ++ranks_of_node[ran.node_of_rank.back()];
+  }
+  for (const std::uint32_t node : ran.node_of_rank)
+    machine.ran_beside.emplace_back(ranks_of_node[node], static_cast<int>(ran.cores_per_node));
+  const engine::CountCurve bandwidth(
+      {{1, machine.memory[0].second}, {2, machine.memory[1].second}, {4, machine.memory[2].second}});
+  configuration.target.memory = engine::memory_demand(ran, {1, bandwidth}, machine.demand);
+}
+
 void make_network(std::mt19937_64& random, Configuration& configuration) {
   engine::Target& target = configuration.target;
   reference::Machine& machine = configuration.machine;
@@ -200,6 +232,7 @@ void make_network(std::mt19937_64& random, Configuration& configuration) {
     toml << "[contention]\nmodel = \"" << (bus ? "bus" : "nic") << "\"\nbandwidth_MBps = " << std::fixed
          << machine.bandwidth / 1e6 << "\n";
   }
+  if (random() % 4 == 0) choose_memory(random, configuration, toml);
   Result<engine::Network> network = engine::Network::parse(toml.str(), "random.toml");
   if (!network.ok()) throw std::logic_error(network.error().message);
   target.network = std::make_shared<const engine::Network>(std::move(*network));
