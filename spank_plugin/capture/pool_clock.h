@@ -20,11 +20,12 @@ struct PoolGap {
 
 // Of a gap in which the thread was CPU ticks on a processor and BLOCKED off it, and others OTHERS on theirs. THREADS:
 // as many as were seen at work at once in gaps before, which tells in a gap of serial and shared work what is serial.
-constexpr PoolGap pool_gap(std::uint64_t cpu, std::uint64_t blocked, std::uint64_t others,
-                           std::uint64_t threads) noexcept {
+// OTHERS up to TOLERANCE are noise: the thread's own time between the reads of its clock and of the process's.
+constexpr PoolGap pool_gap(std::uint64_t cpu, std::uint64_t blocked, std::uint64_t others, std::uint64_t threads,
+                           std::uint64_t tolerance) noexcept {
   const std::uint64_t unblocked = smaller(blocked, others);
   const std::uint64_t wall = cpu + unblocked;
-  if (wall == 0 || others < wall / 10) return {};
+  if (wall == 0 || others < wall / 10 || others <= tolerance) return {};
   const std::uint64_t work = cpu + others;
   const std::uint64_t at_once = (work + wall / 2) / wall;
   const std::uint64_t team = at_once > threads ? at_once : threads;

@@ -81,7 +81,7 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
   thread.cost.beside_calls_ticks += tick_clock.cpu_read;
   const std::uint64_t others = thread.pool.others_in(gap, thread.clock.cpu_ns());
   const std::uint64_t cpu = gap - split.preempted - split.blocked;
-  const PoolGap pool = pool_gap(cpu, split.blocked, others, thread.pool.threads());
+  const PoolGap pool = pool_gap(cpu, split.blocked, others, thread.pool.threads(), tick_clock.off_cpu_tolerance);
   if (pool.threads == 0) return;
   thread.pool.note_threads(pool.threads);
   split.blocked -= pool.unblocked;
