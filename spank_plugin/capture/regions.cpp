@@ -101,7 +101,9 @@ void note_change_after_body(WaitMeter::Part part) noexcept {
 Region::Region(const void* body, void* data, std::uint64_t begin) noexcept
     : body_(body), data_(data), entered_by_(&me), begin_(begin), reads_cpu_((me.clocked_bodies & bit_of(body)) != 0) {
   me.passes = true;
-  if (reads_cpu_ && me.region == nullptr) cpu_begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (!reads_cpu_ || me.region != nullptr) return;
+  cpu_begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  begin_ = ticks_now();  // a thread whose slice is over loses its processor in a system call first: before the region
 }
 
 Region::~Region() {
@@ -109,7 +111,7 @@ Region::~Region() {
   const std::uint32_t team = members_.load(std::memory_order_acquire);
   const std::uint32_t measured = team < kMostMembers ? team : kMostMembers;
   const TeamProcessors processors = team <= team_processors ? TeamProcessors::kOwn : TeamProcessors::kShared;
-  const RegionTimes times = region_times(times_, measured, team, processors, begin_, end);
+  RegionTimes times = region_times(times_, measured, team, processors, begin_, end);
   const std::uint64_t cost = region_cost + (team > 1 ? (team - 1) * member_cost : 0);
   me.ended_in = nullptr;
   me.passes = false;
@@ -123,12 +125,14 @@ Region::~Region() {
   }
   me.sums.cost += cost + (reads_cpu_ ? (2 + kClockReads) * tick_clock.cpu_read : 0);
   if (!is_in_gap(begin_)) return;
-  me.sums.add(times, team);
   if (reads_cpu_) {
-    me.sums.off += above(times.wall, cpu_ticks_since(cpu_begin_ns_));
+    const std::uint64_t off = above(times.wall, cpu_ticks_since(cpu_begin_ns_));
+    if (processors == TeamProcessors::kShared) times.fork_join = above(times.fork_join, off);
+    me.sums.off += off;
   } else {
     me.sums.waited += above(times.wall, own_busy_);
   }
+  me.sums.add(times, team);
   *me.watch.attention = 0;
 }
 
@@ -140,18 +144,19 @@ Member::Member(Region& region) noexcept
   me.body = {};
   me.waits = false;
   me.passes = false;
+  begin_ = ticks_now();  // what the system call of the clock takes is in the body, off the processor
   if (region.reads_cpu_) cpu_begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  begin_ = ticks_now();
   me.meter = WaitMeter(begin_);
 }
 
 Member::~Member() {
   BodyTimes body = me.body;
+  const std::uint64_t cpu = region_.reads_cpu_ ? cpu_ticks_since(cpu_begin_ns_) : 0;
   const std::uint64_t end = ticks_now();
   me.meter.change(WaitMeter::Part::kWork, end);
   body.wall = end - begin_;
   body.waited = me.meter.waited();
-  if (region_.reads_cpu_) body.off = above(body.wall, cpu_ticks_since(cpu_begin_ns_));
+  if (region_.reads_cpu_) body.off = above(body.wall, cpu);
   if (region_.entered_by_ == &me) region_.own_busy_ = above(body.wall, body.waited);
   me.region = outer_.region;
   me.body = outer_.body;
