@@ -11,10 +11,15 @@
 namespace lbf::relay::record_converter_parts_test {
 namespace {
 
-ring::Record in_regions(std::uint64_t enter) {
-  ring::Record record = RingFile::record(EventKind::kRegions, enter, enter);
+// No MPI call begins with it.
+ring::Record part_of_gap(EventKind kind, std::uint64_t enter) {
+  ring::Record record = RingFile::record(kind, enter, enter);
   record.flags = 0;
   return record;
+}
+
+ring::Record in_regions(std::uint64_t enter) {
+  return part_of_gap(EventKind::kRegions, enter);
 }
 
 std::vector<std::uint64_t> values_of(const ring::Regions& regions) {
@@ -65,9 +70,7 @@ TEST(RecordConverter, RegionsWithoutWhatKeepAlivesGave) {
 }
 
 ring::Record in_device(std::uint64_t enter) {
-  ring::Record record = RingFile::record(EventKind::kDevice, enter, enter);
-  record.flags = 0;
-  return record;
+  return part_of_gap(EventKind::kDevice, enter);
 }
 
 std::vector<std::uint64_t> values_of(const ring::DeviceWaits& waits) {
