@@ -30,6 +30,7 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
+  const std::string& path() const { return path_; }
   bool created() const { return created_; }  // there was no file: earlier predictions are not in it
   int schema_version() const;
 

@@ -167,6 +167,7 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
       {"networks_dir", to_path(config.networks_dir)},
       {"network", to_text(config.network)},
       {"topology", to_path(config.topology)},
+      {"metrics_token_file", to_path(config.metrics_token_file)},
       {"token_file", to_path(config.token_file)},
       {"operators", [&](const toml::node& node) { return set_texts(node, config.operators); }},
       {"log_level",

@@ -30,7 +30,8 @@ struct DaemonConfig {
   std::string network;   // the cluster's own; empty: see NetworkCatalog
   std::string topology;  // Slurm's topology.conf or topology.yaml; empty: all nodes are equally far apart
   std::vector<std::string> operators = {"root", "slurm"};  // names or uids
-  std::string token_file;  // its first line lets in whoever sends it, as lbfd's own user; empty: munge alone
+  std::string metrics_token_file;  // whoever sends its first line may read /metrics; empty: operators alone
+  std::string token_file;          // its first line lets in whoever sends it, as lbfd's own user; empty: munge alone
   std::string log_level = "info";
   std::chrono::seconds stream_timeout{120};
   std::chrono::milliseconds stream_start_timeout{5000};

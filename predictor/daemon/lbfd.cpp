@@ -113,23 +113,31 @@ Result<ScopedFd> lock_state_directory(const std::string& directory) {
 }
 
 // A secret that others can read is none.
-Result<std::string> read_token(const std::string& path) {
+Result<std::string> read_token(const std::string& key, const std::string& path) {
   constexpr std::size_t kLeastCharacters = 32;
   if (path.empty()) return std::string();
   const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("read token_file", path, errno);
+  if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("read " + key, path, errno);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    return Error{ErrorCode::kPermission, "token_file " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
+    return Error{ErrorCode::kPermission, key + " " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
   }
   std::array<char, 256> text{};
   const ssize_t got = ::read(fd.get(), text.data(), text.size());
   const std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   std::string token(line.substr(0, line.find('\n')));
   if (token.size() < kLeastCharacters) {
-    return invalid_input("token_file " + path + ": the first line must have at least 32 characters");
+    return invalid_input(key + " " + path + ": the first line must have at least 32 characters");
   }
   return token;
+}
+
+Result<ApiTokens> read_tokens(const DaemonConfig& config) {
+  auto user = read_token("token_file", config.token_file);
+  if (!user) return user.error();
+  auto metrics = read_token("metrics_token_file", config.metrics_token_file);
+  if (!metrics) return metrics.error();
+  return ApiTokens{std::move(user).value(), std::move(metrics).value()};
 }
 
 std::set<uid_t> operator_uids(const std::vector<std::string>& names) {
@@ -232,9 +240,9 @@ int run(const DaemonConfig& config) {
   Steps steps(**traces, **database, *networks, options);
   steps.recover();
 
-  auto token = read_token(config.token_file);
-  if (!token) return fail(kExitFailure, token.error().message);
-  Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(token).value());
+  auto tokens = read_tokens(config);
+  if (!tokens) return fail(kExitFailure, tokens.error().message);
+  Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(tokens).value());
   asio::io_context io(1);
   constexpr unsigned kTickThreads = 1;
   asio::thread_pool workers(HttpServer::threads(config.worker_threads) + kTickThreads);

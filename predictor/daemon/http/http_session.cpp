@@ -39,10 +39,12 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
   HttpSession(std::shared_ptr<HttpSessions> sessions, SessionSocket socket, std::string peer)
       : sessions_(std::move(sessions)), stream_(std::move(socket)), peer_(std::move(peer)) {
     sessions_->connections.add(*this, peer_);
+    sessions_->count_connections();
   }
   ~HttpSession() {
     close_body();
     sessions_->connections.remove(*this);
+    sessions_->count_connections();
     if (sessions_->stopping && sessions_->connections.count() == 0 && sessions_->on_idle) {
       std::exchange(sessions_->on_idle, nullptr)();
     }
@@ -225,6 +227,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
 
   void respond(ApiResponse response) {
     sessions_->connections.set_state(*this, ConnectionState::kForReader);
+    sessions_->handler.http_counts().answered(response.status);
     if (response.source == nullptr) {
       sessions_->refusals.add(head_.method, head_.target, user_.empty() ? peer_ : user_, response.status,
                               response.body);
@@ -371,7 +374,9 @@ HttpSessions::HttpSessions(asio::io_context& io_context, asio::thread_pool& work
       limits(http_limits),
       connections(limits.max_connections, limits.connections_per_peer(), limits.stalled_after),
       bodies(limits.request_memory_bytes, limits.request_memory_per_user()),
-      queue(io, workers, {.threads = limits.worker_threads, .threads_per_user = limits.threads_per_user()}) {}
+      queue(io, workers, {.threads = limits.worker_threads, .threads_per_user = limits.threads_per_user()}) {
+  handler.http_counts().connection_limit = limits.max_connections;
+}
 
 void begin_session(std::shared_ptr<HttpSessions> sessions, SessionSocket socket, const std::string& peer) {
   std::make_shared<HttpSession>(std::move(sessions), std::move(socket), peer)->read_header();

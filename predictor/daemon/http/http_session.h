@@ -22,6 +22,8 @@ struct HttpSessions {
   HttpSessions(boost::asio::io_context& io_context, boost::asio::thread_pool& workers, RequestHandler& request_handler,
                const HttpLimits& http_limits);
 
+  void count_connections() { handler.http_counts().connections = connections.count(); }
+
   boost::asio::io_context& io;
   RequestHandler& handler;
   const HttpLimits limits;
