@@ -2,14 +2,19 @@
 #include "db/database.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
+#include "base/scoped_fd.h"
 #include "db/migrations.h"
 
 namespace lbf::db {
@@ -66,6 +71,13 @@ int user_version(SQLite::Database& connection) {
   return connection.execAndGet("PRAGMA user_version").getInt();
 }
 
+Result<int> known_version(const std::string& path, int found) {
+  const int known = migrations().back().number;
+  if (found <= known) return found;
+  return invalid_input(path + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
+                       std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
+}
+
 }  // namespace
 
 Database::Database(std::string path, std::unique_ptr<SQLite::Database> connection, bool created)
@@ -104,14 +116,30 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, std::c
   }
 }
 
-Result<void> Database::migrate() {
-  const int known = migrations().back().number;
-  const int found = schema_version();
-  if (found > known) {
-    return invalid_input(path_ + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
-                         std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
+// sqlite's file format, 1.3: user_version is at 60, big-endian.
+Result<int> Database::stored_schema_version(const std::string& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  constexpr std::size_t kUserVersion = 60;
+  std::array<unsigned char, kUserVersion + 4> head{};
+  const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return 0;
+  if (!fd) {
+    const ErrorCode code = errno == EACCES ? ErrorCode::kPermission : ErrorCode::kIo;
+    return Error{code, path + ": " + std::strerror(errno) + ": lbfd's user must own its state directory"};
   }
-  if (found == known) return {};
+  const ssize_t got = ::read(fd.get(), head.data(), head.size());
+  if (got == 0) return 0;  // as sqlite makes it
+  if (got < static_cast<ssize_t>(head.size()) || std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0)
+    return error_of(path, SQLite::Exception("it does not begin as a database does", SQLITE_NOTADB));
+  int found = 0;
+  for (std::size_t i = 0; i < 4; ++i) found = found << 8 | head[kUserVersion + i];
+  return known_version(path, found);
+}
+
+Result<void> Database::migrate() {
+  const int found = schema_version();
+  if (auto known = known_version(path_, found); !known) return known.error();
+  if (found == migrations().back().number) return {};
   // A migration that makes a table anew must not delete what refers to its rows; inside a transaction sqlite takes no
   // change of this.
   write_pragma("foreign_keys = OFF");

@@ -121,26 +121,8 @@ DaemonConfig DaemonConfig::defaults() {
   return config;
 }
 
-Result<DaemonConfig> DaemonConfig::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  // An empty file is every default; << would call that a failure.
-  const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
-  if (!is_empty && (!file || !(text << file.rdbuf()))) {
-    return Error{ErrorCode::kNotFound, path + ": cannot be read: give lbfd's configuration with --config FILE"};
-  }
-  return parse(text.str(), path);
-}
-
-Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::string& name) {
-  toml::table table;
-  try {
-    table = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    return invalid_input(name + ":" + std::to_string(error.source().begin.line) + ": " +
-                         std::string(error.description()) + ": see docs/lbfd.md for an example");
-  }
-  DaemonConfig config = defaults();
+static void read_keys(const toml::table& table, const std::string& name, ConfigFile& file) {
+  DaemonConfig& config = file.config;
   const auto to_text = [](std::string& out) { return [&out](const toml::node& node) { return set_text(node, out); }; };
   const auto to_path = [](std::string& out) {
     return [&out](const toml::node& node) -> Result<void> {
@@ -245,11 +227,54 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
     if (setter == setters.end()) {
       std::string known;
       for (const auto& [known_key, ignored] : setters) known += (known.empty() ? "" : ", ") + known_key;
-      return invalid_input(where + ": unknown key; there are " + known);
+      file.errors.push_back(invalid_input(where + ": unknown key; there are " + known));
+    } else if (auto set = setter->second(node); !set) {
+      file.errors.push_back(invalid_input(where + ": " + set.error().message));
     }
-    if (auto set = setter->second(node); !set) return invalid_input(where + ": " + set.error().message);
   }
-  return config;
+}
+
+static Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  // An empty file is every default; << would call that a failure.
+  const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
+  if (!is_empty && (!file || !(text << file.rdbuf()))) {
+    return Error{ErrorCode::kNotFound, path + ": cannot be read: give lbfd's configuration with --config FILE"};
+  }
+  return text.str();
+}
+
+static ConfigFile read_text(std::string_view text, const std::string& name) {
+  ConfigFile out{DaemonConfig::defaults(), {}};
+  toml::table table;
+  try {
+    table = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    out.errors.push_back(invalid_input(name + ":" + std::to_string(error.source().begin.line) + ": " +
+                                       std::string(error.description()) + ": see docs/lbfd.md for an example"));
+    return out;
+  }
+  read_keys(table, name, out);
+  return out;
+}
+
+Result<DaemonConfig> DaemonConfig::load(const std::string& path) {
+  ConfigFile file = read(path);
+  if (!file.errors.empty()) return file.errors.front();
+  return std::move(file.config);
+}
+
+Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::string& name) {
+  ConfigFile file = read_text(text, name);
+  if (!file.errors.empty()) return file.errors.front();
+  return std::move(file.config);
+}
+
+ConfigFile DaemonConfig::read(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return {defaults(), {text.error()}};
+  return read_text(*text, path);
 }
 
 }  // namespace lbf::daemon

@@ -23,6 +23,8 @@ struct ListenAddress {
   std::string text() const;
 };
 
+struct ConfigFile;
+
 struct DaemonConfig {
   std::vector<ListenAddress> listen;
   std::string state_dir = "/var/lib/lbf";
@@ -54,6 +56,13 @@ struct DaemonConfig {
   static Result<DaemonConfig> load(const std::string& path);
   static Result<DaemonConfig> parse(std::string_view toml, const std::string& name);
   static DaemonConfig defaults();
+  // The same with all errors, of the file or of its keys.
+  static ConfigFile read(const std::string& path);
+};
+
+struct ConfigFile {
+  DaemonConfig config;  // defaults where keys are missing or wrong
+  std::vector<Error> errors;
 };
 
 // "trace", "debug", "info", "warning", "error". Errors: kInvalidInput.

@@ -9,7 +9,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -27,6 +26,7 @@
 #include "base/scoped_fd.h"
 #include "db/database.h"
 #include "predictor/daemon/config.h"
+#include "predictor/daemon/config_check.h"
 #include "predictor/daemon/http/api.h"
 #include "predictor/daemon/http/http_server.h"
 #include "predictor/daemon/intake/file_io.h"
@@ -34,6 +34,7 @@
 #include "predictor/daemon/log_format.h"
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/steps.h"
+#include "predictor/daemon/token_file.h"
 #include "predictor/daemon/users.h"
 #include "predictor/engine/network/topology_file.h"
 
@@ -59,23 +60,22 @@ struct Arguments {
   std::string networks_dir;
   std::string log_level;
   bool vacuum = false;
+  bool check_config = false;
   std::string retry;  // a step
 };
 
-// The configuration file, then what the command line says.
-Result<DaemonConfig> configuration(const Arguments& arguments) {
-  auto config = DaemonConfig::load(arguments.config);
-  if (!config) return config;
-  if (!arguments.listen.empty()) config->listen.clear();
+// What the command line says instead of the configuration file.
+Result<void> apply(const Arguments& arguments, DaemonConfig& config) {
+  if (!arguments.listen.empty()) config.listen.clear();
   for (const std::string& text : arguments.listen) {
     auto address = ListenAddress::parse(text);
     if (!address) return invalid_input("--listen " + address.error().message);
-    config->listen.push_back(std::move(address).value());
+    config.listen.push_back(std::move(address).value());
   }
   // As in the file: where lbfd is started from must not matter.
   for (const auto& [option, given, key] :
-       {std::tuple{"--state-dir", &arguments.state_dir, &config->state_dir},
-        std::tuple{"--networks-dir", &arguments.networks_dir, &config->networks_dir}}) {
+       {std::tuple{"--state-dir", &arguments.state_dir, &config.state_dir},
+        std::tuple{"--networks-dir", &arguments.networks_dir, &config.networks_dir}}) {
     if (given->empty()) continue;
     if (!given->starts_with('/')) {
       return invalid_input(std::string(option) + " '" + *given + "': must be an absolute path");
@@ -86,9 +86,18 @@ Result<DaemonConfig> configuration(const Arguments& arguments) {
     if (auto checked = check_log_level(arguments.log_level); !checked) {
       return invalid_input("--log-level " + checked.error().message);
     }
-    config->log_level = arguments.log_level;
+    config.log_level = arguments.log_level;
   }
-  return config;
+  return {};
+}
+
+// lbfd --check-config: what a start would meet, without one.
+int check_configuration(const Arguments& arguments) {
+  ConfigFile file = DaemonConfig::read(arguments.config);
+  if (const auto applied = apply(arguments, file.config); !applied) return fail(kExitUsage, applied.error().message);
+  const ConfigCheck check = check_config(arguments.config, file);
+  for (const std::string& line : check.lines) (void)std::printf("%s\n", log_text(line).c_str());
+  return check.errors == 0 ? 0 : kExitFailure;
 }
 
 // One lbfd per state directory: two writers would break both the log and the database.
@@ -110,26 +119,6 @@ Result<ScopedFd> lock_state_directory(const std::string& directory) {
                  directory + " is in use by another lbfd: stop it, or give this one another state_dir"};
   }
   return fd;
-}
-
-// A secret that others can read is none.
-Result<std::string> read_token(const std::string& key, const std::string& path) {
-  constexpr std::size_t kLeastCharacters = 32;
-  if (path.empty()) return std::string();
-  const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("read " + key, path, errno);
-  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    return Error{ErrorCode::kPermission, key + " " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
-  }
-  std::array<char, 256> text{};
-  const ssize_t got = ::read(fd.get(), text.data(), text.size());
-  const std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-  std::string token(line.substr(0, line.find('\n')));
-  if (token.size() < kLeastCharacters) {
-    return invalid_input(key + " " + path + ": the first line must have at least 32 characters");
-  }
-  return token;
 }
 
 Result<ApiTokens> read_tokens(const DaemonConfig& config) {
@@ -300,6 +289,8 @@ int run_command(int argc, char** argv) {
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");
   app.add_flag("--vacuum", arguments.vacuum,
                "write the database anew, without holes, and end; no lbfd may use it meanwhile");
+  app.add_flag("--check-config", arguments.check_config,
+               "check the configuration and all that it names, and end; nothing is started or written");
   app.add_option("--retry", arguments.retry,
                  "replay the step CLUSTER/JOB/STEP/RESTART again, which was set aside, and end; lbfd must be stopped");
   try {
@@ -308,8 +299,10 @@ int run_command(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return fail(kExitUsage, std::string(error.what()) + "; lbfd --help lists the options");
   }
-  const auto config = configuration(arguments);
+  if (arguments.check_config) return check_configuration(arguments);
+  auto config = DaemonConfig::load(arguments.config);
   if (!config) return fail(kExitUsage, config.error().message);
+  if (const auto applied = apply(arguments, *config); !applied) return fail(kExitUsage, applied.error().message);
 
   spdlog::set_default_logger(spdlog::stderr_logger_mt("lbfd"));
   spdlog::set_formatter(make_log_formatter());
