@@ -157,6 +157,17 @@ static void read_keys(const toml::table& table, const std::string& name, ConfigF
          if (auto set = set_text(node, config.log_level); !set) return set;
          return check_log_level(config.log_level);
        }},
+      {"log_format",
+       [&](const toml::node& node) -> Result<void> {
+         static const std::map<std::string, LogFormat> kFormats = {
+             {"text", LogFormat::kText}, {"logfmt", LogFormat::kLogfmt}, {"json", LogFormat::kJson}};
+         std::string format;
+         if (auto set = set_text(node, format); !set) return set;
+         const auto found = kFormats.find(format);
+         if (found == kFormats.end()) return invalid_input("'" + format + "': text, logfmt or json is needed");
+         config.log_format = found->second;
+         return {};
+       }},
       {"stream_timeout_s",
        [&](const toml::node& node) -> Result<void> {
          const auto value = whole_number(node, 1, 7 * 86400);

@@ -23,6 +23,8 @@ struct ListenAddress {
   std::string text() const;
 };
 
+enum class LogFormat : std::uint8_t { kText, kLogfmt, kJson };
+
 struct ConfigFile;
 
 struct DaemonConfig {
@@ -35,6 +37,7 @@ struct DaemonConfig {
   std::string metrics_token_file;  // whoever sends its first line may read /metrics; empty: operators alone
   std::string token_file;          // its first line lets in whoever sends it, as lbfd's own user; empty: munge alone
   std::string log_level = "info";
+  LogFormat log_format = LogFormat::kText;
   std::chrono::seconds stream_timeout{120};
   std::chrono::milliseconds stream_start_timeout{5000};
   std::uint32_t trace_retention_days = 30;  // 0: kept for ever

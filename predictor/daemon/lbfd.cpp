@@ -305,7 +305,7 @@ int run_command(int argc, char** argv) {
   if (const auto applied = apply(arguments, *config); !applied) return fail(kExitUsage, applied.error().message);
 
   spdlog::set_default_logger(spdlog::stderr_logger_mt("lbfd"));
-  spdlog::set_formatter(make_log_formatter());
+  spdlog::set_formatter(make_log_formatter(config->log_format));
   spdlog::set_level(spdlog::level::from_str(config->log_level));
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd
