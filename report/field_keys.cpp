@@ -43,6 +43,15 @@ std::string row_keys_of_overhead() {
                   "cost.seen_share,targets_deferred,targets_taken_up");
 }
 
+std::string row_keys_of_savings() {
+  return with_key(std::string(kOfEveryStep),
+                  "state,why_partial,command,command_cut,account,partition,node_count,ranks,network,measured_s,events,"
+                  "lost_events,messages,wildcard_receives,unmodelled_s,others_s,limited_s,predictions.nodes,"
+                  "predictions.network,predictions.kind,predictions.predicted_s,predictions.why_stuck,"
+                  "predictions.why_deferred,predictions.speedup,predictions.self_error_percent,predictions.partial,"
+                  "predictions.measured_at_progress_s,predictions.seen_share,predictions.low_s,predictions.high_s");
+}
+
 std::string with_key(std::string keys, std::string_view key) {
   add_keys(keys, key);
   return keys;

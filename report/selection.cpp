@@ -173,7 +173,7 @@ std::string percent_encoded(std::string_view text) {
 }
 
 std::vector<std::string> request_targets(const Selection& selection) {
-  std::string window = fmt::format("&limit={}", kStepLimit);
+  std::string window = fmt::format("&limit={}", selection.limit);
   if (selection.since) window += fmt::format("&since={}", *selection.since);
   if (selection.until) window += fmt::format("&until={}", *selection.until);
   if (selection.submit_s) window += fmt::format("&submit={}", *selection.submit_s);

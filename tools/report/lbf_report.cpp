@@ -34,6 +34,7 @@
 #include "tools/report/report_options.h"
 #include "tools/report/report_picture.h"
 #include "tools/report/report_query.h"
+#include "tools/report/report_savings.h"
 #include "tools/report/usable_nodes.h"
 #include "tools/support/environment.h"
 
@@ -289,6 +290,8 @@ int report_steps(const ReportOptions& options) {
       return print_brief(*client, request->selection, options.wait_s.value_or(kBriefWaitS));
     case ReportKind::kAccuracy:
       return print_accuracy(*client, request->selection, options);
+    case ReportKind::kSavings:
+      return print_savings(*client, request->selection, options);
     case ReportKind::kDocument:
       return print_document(*client, request->selection, options);
     case ReportKind::kSteps:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -78,6 +79,63 @@ Result<void> ask_rows(HttpClient& client, Selection& selection, const std::funct
         rows.emplace(take_once);
         return read;
       });
+}
+
+namespace {
+
+// Whether an answer had as many steps as it may; TAKE gets those that are not SEEN.
+Result<bool> ask_window(HttpClient& client, Selection& selection, std::set<std::string>& seen,
+                        const std::function<void(Step& step)>& take) {
+  bool is_full = false;
+  std::size_t steps = 0;  // of the answer at hand
+  const auto count = [&](Step& step) {
+    ++steps;
+    if (seen.insert(key_of(step)).second) take(step);
+  };
+  std::optional<RowsStream> rows;
+  rows.emplace(count);
+  auto asked = ask_each(
+      client, selection, [&rows](std::string_view piece) { rows->add(piece); },
+      [&]() -> Result<void> {
+        auto read = rows->end();
+        is_full = is_full || steps >= selection.limit;
+        steps = 0;
+        rows.emplace(count);
+        return read;
+      });
+  if (!asked) return asked.error();
+  return is_full;
+}
+
+}  // namespace
+
+Result<bool> ask_all_rows(HttpClient& client, Selection& selection, const std::function<void(Step& step)>& take) {
+  std::set<std::string> seen;
+  bool is_whole = true;
+  struct Window {
+    std::time_t since;
+    std::time_t until;
+  };
+  std::vector<Window> windows = {{selection.since.value_or(0), selection.until.value_or(std::time(nullptr))}};
+  while (!windows.empty()) {
+    const auto [since, until] = windows.back();
+    windows.pop_back();
+    Selection part = selection;
+    part.since = since;
+    part.until = until;
+    const std::size_t seen_before = seen.size();
+    const auto is_full = ask_window(client, part, seen, take);
+    if (!is_full) return is_full.error();
+    const std::time_t middle = since + (until - since) / 2;
+    // The same steps again: all of them run through the whole window, and so through its halves.
+    if (*is_full && middle > since && seen.size() > seen_before) {
+      windows.push_back({since, middle});
+      windows.push_back({middle, until});
+    } else if (*is_full) {
+      is_whole = false;
+    }
+  }
+  return is_whole;
 }
 
 namespace {

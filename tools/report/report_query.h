@@ -26,6 +26,11 @@ Result<void> ask_each(HttpClient& client, report::Selection& selection, const Ht
 Result<void> ask_rows(HttpClient& client, report::Selection& selection,
                       const std::function<void(report::Step& step)>& take);
 
+// The same of all steps of the selection's window, however many: a window of which an answer has as many as lbfd gives
+// at most is asked for again in halves. False: some second alone has more, and the oldest of them are missing.
+Result<bool> ask_all_rows(HttpClient& client, report::Selection& selection,
+                          const std::function<void(report::Step& step)>& take);
+
 // What lbfd refuses, in the words of the command's options.
 Error refused(const report::Selection& selection, const Error& error);
 

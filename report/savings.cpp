@@ -1,0 +1,228 @@
+// See savings.h.
+#include "report/savings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/times.h"
+#include "report/advice.h"
+#include "report/other_programs.h"
+#include "report/row_table.h"
+#include "report/text.h"
+
+namespace lbf::report {
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+
+std::optional<double> used_node_hours(const Step& step) {
+  const TargetPrediction* const self = step.self();
+  const auto nodes = self != nullptr && self->nodes ? std::optional<std::uint64_t>(*self->nodes) : step.node_count;
+  if (!nodes || !step.measured_s) return std::nullopt;
+  return static_cast<double>(*nodes) * *step.measured_s / kSecondsPerHour;
+}
+
+std::string key_of_group(std::string_view group, const Step& step) {
+  const std::string key = group == "program" ? program_of(step) : group == "account" ? step.account : step.partition;
+  return key.empty() ? "-" : printable(key);
+}
+
+std::string hours(double value) {
+  return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 999.95 ? 1 : 0);
+}
+
+std::string plural(std::size_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+std::string window_words(const SavingsWindow& window) {
+  std::string out;
+  if (window.since_s) out += " since " + format_timestamp(*window.since_s);
+  if (window.until_s) out += " until " + format_timestamp(*window.until_s);
+  return out;
+}
+
+nlohmann::json json_of(const Saved& saved) {
+  return {{"steps", saved.steps},        {"advised_steps", saved.advised},
+          {"node_hours", saved.used},    {"saved_node_hours", saved.saved},
+          {"low_node_hours", saved.low}, {"high_node_hours", saved.high}};
+}
+
+}  // namespace
+
+Trusted trusted(const Step& step) {
+  if (step.running()) return Trusted::kRunning;
+  if (step.state == StepState::kPartial) return Trusted::kPartial;
+  if (step.seen().is_too_little()) return Trusted::kSeenTooLittle;
+  const TargetPrediction* const self = step.self();
+  const auto error = step.self_error_percent();
+  if (self == nullptr || !self->predicted_s || !error || !used_node_hours(step)) return Trusted::kNoSelfPrediction;
+  if (std::fabs(*error) > kDoubtfulSelfErrorPercent) return Trusted::kSelfErrorTooLarge;
+  return lost_s(step) > 0 ? Trusted::kLostToOthers : Trusted::kTrusted;
+}
+
+std::string_view words_of(Trusted why) {
+  switch (why) {
+    case Trusted::kTrusted:
+      return "trusted";
+    case Trusted::kRunning:
+      return "running";
+    case Trusted::kPartial:
+      return "partial";
+    case Trusted::kSeenTooLittle:
+      return "too little captured";
+    case Trusted::kNoSelfPrediction:
+      return "without self-prediction";
+    case Trusted::kSelfErrorTooLarge:
+      return "self-prediction error above 10 %";
+    case Trusted::kLostToOthers:
+      return "processors lost to others";
+  }
+  return "";
+}
+
+void Saved::add(const Saved& other) {
+  steps += other.steps;
+  advised += other.advised;
+  used += other.used;
+  saved += other.saved;
+  low += other.low;
+  high += other.high;
+}
+
+Saved saved_by(const Step& step) {
+  Saved out;
+  out.steps = 1;
+  out.used = used_node_hours(step).value_or(0);
+  const TargetPrediction* const target = advise(step).here;
+  if (target == nullptr || !target->nodes) return out;
+  const auto reference = reference_s(step, *target);
+  const auto half = half_width_percent(step, *target);
+  const TargetPrediction& self = *step.self();
+  if (!reference || !half || !self.nodes) return out;
+  const double now = std::min(*reference, *self.predicted_s) * static_cast<double>(*self.nodes) / kSecondsPerHour;
+  const double then = *target->predicted_s * static_cast<double>(*target->nodes) / kSecondsPerHour;
+  const advisor::Gain gain = advisor::gain_of(now, then, *half);
+  out.advised = 1;
+  out.saved = now * gain.percent / 100;
+  out.low = now * gain.low_percent / 100;
+  out.high = now * gain.high_percent / 100;
+  return out;
+}
+
+void Savings::add(const Step& step) {
+  const Trusted why = trusted(step);
+  if (why != Trusted::kTrusted) {
+    LeftOut& out = left_out_[static_cast<std::size_t>(why)];
+    ++out.steps;
+    out.used += used_node_hours(step).value_or(0);
+    return;
+  }
+  const Saved saved = saved_by(step);
+  all_.add(saved);
+  for (std::size_t i = 0; i < kGroups.size(); ++i) groups_[i][key_of_group(kGroups[i], step)].add(saved);
+  const bool has_deferred =
+      std::ranges::any_of(step.predictions, [](const TargetPrediction& one) { return !one.why_deferred.empty(); });
+  with_deferred_ += has_deferred ? 1 : 0;
+}
+
+std::vector<Savings::Line> Savings::lines(std::size_t group) const {
+  std::vector<Line> out;
+  for (const auto& [key, saved] : groups_[group]) out.push_back({key, saved});
+  std::ranges::stable_sort(out, [](const Line& a, const Line& b) { return a.saved.saved > b.saved.saved; });
+  return out;
+}
+
+LeftOut Savings::all_left_out() const {
+  LeftOut out;
+  for (const LeftOut& one : left_out_) {
+    out.steps += one.steps;
+    out.used += one.used;
+  }
+  return out;
+}
+
+std::string savings_sentence(const Savings& savings, const SavingsWindow& window) {
+  const Saved& all = savings.all();
+  if (all.steps == 0) return "No run" + window_words(window) + " has trusted predictions.";
+  return fmt::format(
+      "Of {} node-hours{}, {} ({:.1f} %) would have been saved at the advised node counts; between {} and {} by the "
+      "predictions' intervals. {}, {} with an advice.",
+      hours(all.used), window_words(window), hours(all.saved), all.used > 0 ? 100 * all.saved / all.used : 0,
+      hours(all.low), hours(all.high), plural(all.steps, "run"), all.advised);
+}
+
+std::string left_out_sentence(const Savings& savings) {
+  std::string out;
+  if (const LeftOut all = savings.all_left_out(); all.steps > 0) {
+    for (std::size_t i = 0; i < kTrustedKinds; ++i) {
+      const auto why = static_cast<Trusted>(i);
+      const LeftOut& one = savings.left_out(why);
+      if (one.steps == 0) continue;
+      out += fmt::format("{}{} {} ({})", out.empty() ? "" : ", ", one.steps, words_of(why), hours(one.used));
+    }
+    out = fmt::format("Left out: {}, {} node-hours: {}.", plural(all.steps, "run"), hours(all.used), out);
+  }
+  if (savings.with_deferred() > 0) {
+    out += fmt::format("{}Of {} further targets are to be replayed yet.", out.empty() ? "" : " ",
+                       plural(savings.with_deferred(), "run"));
+  }
+  return out;
+}
+
+std::string render_savings(const Savings& savings, const TableStyle& style) {
+  struct SavingsRow {
+    std::string group;
+    std::string key;
+    Saved saved;
+  };
+  using Row = const SavingsRow&;
+  static constexpr std::array<ColumnOf<SavingsRow>, 8> kColumns{
+      {{"Group", 9, true, [](Row row) { return row.group; }},
+       {"Key", 18, true, [](Row row) { return row.key; }},
+       {"Steps", 6, false, [](Row row) { return std::to_string(row.saved.steps); }},
+       {"Advised", 7, false, [](Row row) { return std::to_string(row.saved.advised); }},
+       {"NodeHours", 9, false, [](Row row) { return hours(row.saved.used); }},
+       {"Saved", 8, false, [](Row row) { return hours(row.saved.saved); }},
+       {"Low", 8, false, [](Row row) { return hours(row.saved.low); }},
+       {"High", 8, false, [](Row row) { return hours(row.saved.high); }}}};
+  std::vector<SavingsRow> rows;
+  if (savings.all().steps > 0) rows.push_back({"all", "", savings.all()});
+  for (std::size_t i = 0; i < Savings::kGroups.size(); ++i) {
+    for (Savings::Line& line : savings.lines(i))
+      rows.push_back({std::string(Savings::kGroups[i]), std::move(line.key), line.saved});
+  }
+  return render_rows(rows, kColumns, style);
+}
+
+std::string savings_json(const Savings& savings, const SavingsWindow& window) {
+  using Json = nlohmann::json;
+  const auto known = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
+  Json out = {{"since", known(window.since_s)},
+              {"until", known(window.until_s)},
+              {"all", json_of(savings.all())},
+              {"left_out", Json::array()},
+              {"steps_with_deferred_targets", savings.with_deferred()}};
+  for (std::size_t i = 0; i < Savings::kGroups.size(); ++i) {
+    const std::string group(Savings::kGroups[i]);
+    Json& list = out["by_" + group] = Json::array();
+    for (const Savings::Line& line : savings.lines(i)) {
+      Json one = json_of(line.saved);
+      one[group] = line.key;
+      list.push_back(std::move(one));
+    }
+  }
+  for (std::size_t i = 0; i < kTrustedKinds; ++i) {
+    const auto why = static_cast<Trusted>(i);
+    const LeftOut& one = savings.left_out(why);
+    if (one.steps == 0) continue;
+    out["left_out"].push_back({{"why", words_of(why)}, {"steps", one.steps}, {"node_hours", one.used}});
+  }
+  return Json{{"savings", std::move(out)}}.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace lbf::report
