@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/http_client.h"
@@ -20,6 +22,7 @@
 #include "report/advice.h"
 #include "report/answer.h"
 #include "report/fields.h"
+#include "report/health.h"
 #include "report/json_printer.h"
 #include "report/network_names.h"
 #include "report/overhead.h"
@@ -278,6 +281,27 @@ int print_networks(const ReportOptions& options) {
   return write_report(out);
 }
 
+// Health is for everybody, metrics for operators.
+int print_health(const ReportOptions& options) {
+  Result<HttpClient> client = client_of(options);
+  if (!client) return kReportMessages.fail(client.error(), kExitUsage);
+  const auto answer = client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone);
+  if (!answer) return kReportMessages.fail(answer.error());
+  if (answer->status != 200) return kReportMessages.fail(error_of_response(*answer));
+  Result<report::Health> health = report::parse_health(answer->body);
+  if (!health) return kReportMessages.fail(health.error());
+  const auto metrics = client->request("GET", "/metrics");
+  if (metrics && metrics->status == 200) {
+    Result<report::Samples> samples = report::parse_metrics(metrics->body);
+    if (!samples) return kReportMessages.fail(samples.error());
+    health->metrics = std::move(*samples);
+  } else {
+    health->why_no_metrics = metrics ? error_of_response(*metrics).message : metrics.error().message;
+  }
+  if (options.json) return write_report(health_json(*health));
+  return write_report(render_health(*health, client->server(), std::time(nullptr)));
+}
+
 int report_steps(const ReportOptions& options) {
   set_timestamp_format(from_environment("SLURM_TIME_FORMAT", "standard"));
   Result<ReportRequest> request = request_of(options);
@@ -318,6 +342,7 @@ int run(int argc, char** argv) {
   join_jobs(options);
   if (options.version) return write_report(std::string("lbf-report ") + LBF_VERSION + '\n');
   if (options.help_format) return write_report(report::help_format());
+  if (options.health) return print_health(options);
   return options.networks ? print_networks(options) : report_steps(options);
 }
 

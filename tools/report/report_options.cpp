@@ -223,6 +223,7 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
                "what if a procedure ran in the other process: those that were measured (srun "
                "--lbf-procedures); needs -j");
   app.add_flag("--networks", options.networks, "names of the networks that lbfd has, for srun --lbf-networks");
+  app.add_flag("--health", options.health, "how lbfd is; operators see its metrics");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");

@@ -54,6 +54,7 @@ struct ReportOptions {
   bool savings = false;
   bool procedures = false;
   bool networks = false;
+  bool health = false;
   std::string color = "auto";
   std::string server;
   bool version = false;
