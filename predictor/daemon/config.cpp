@@ -64,6 +64,15 @@ Setter to_whole_number(T& out, std::int64_t minimum, std::int64_t maximum) {
   };
 }
 
+Setter to_flag(bool& out) {
+  return [&out](const toml::node& node) -> Result<void> {
+    const auto value = node.value_exact<bool>();
+    if (!value) return invalid_input("give true or false");
+    out = *value;
+    return {};
+  };
+}
+
 // MiB in the file.
 Setter to_bytes(Bytes& out, std::int64_t most_mb) {
   return [&out, most_mb](const toml::node& node) -> Result<void> {
@@ -78,7 +87,8 @@ Setter to_bytes(Bytes& out, std::int64_t most_mb) {
 
 Result<ListenAddress> ListenAddress::parse(std::string_view text) {
   const auto wrong = [&] {
-    return invalid_input("'" + std::string(text) + "': \"unix:/path/of/socket\" or \"tcp:ADDRESS:PORT\" is needed");
+    return invalid_input("'" + std::string(text) +
+                         "': \"unix:/path/of/socket\", \"tcp:ADDRESS:PORT\" or \"tls:ADDRESS:PORT\" is needed");
   };
   ListenAddress address;
   if (text.starts_with("unix:")) {
@@ -89,7 +99,8 @@ Result<ListenAddress> ListenAddress::parse(std::string_view text) {
     }
     return address;
   }
-  if (!text.starts_with("tcp:")) return wrong();
+  if (!text.starts_with("tcp:") && !text.starts_with("tls:")) return wrong();
+  if (text.starts_with("tls:")) address.security = Security::kTls;
   text.remove_prefix(4);
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return wrong();
@@ -105,7 +116,7 @@ Result<ListenAddress> ListenAddress::parse(std::string_view text) {
 std::string ListenAddress::text() const {
   if (!unix_path.empty()) return "unix:" + unix_path;
   const bool v6 = host.find(':') != std::string::npos;
-  return "tcp:" + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  return (security == Security::kTls ? "tls:" : "tcp:") + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 Result<void> check_log_level(const std::string& level) {
@@ -114,10 +125,14 @@ Result<void> check_log_level(const std::string& level) {
   return invalid_input("'" + level + "': trace, debug, info, warning or error is needed");
 }
 
+bool has_tls(const DaemonConfig& config) {
+  return std::ranges::any_of(config.listen, [](const auto& one) { return one.security == Security::kTls; });
+}
+
 DaemonConfig DaemonConfig::defaults() {
   DaemonConfig config;
-  config.listen.push_back({"/run/lbf/lbfd.sock", "", 0});
-  config.listen.push_back({"", "127.0.0.1", 6820});
+  config.listen.push_back({"/run/lbf/lbfd.sock", "", 0, Security::kPlain});
+  config.listen.push_back({"", "127.0.0.1", 6820, Security::kPlain});
   return config;
 }
 
@@ -222,13 +237,10 @@ static void read_keys(const toml::table& table, const std::string& name, ConfigF
       {"step_retention_days", to_whole_number(config.step_retention_days, 0, 36500)},
       {"worker_threads", to_whole_number(config.worker_threads, 1, 64)},
       {"replay_threads", to_whole_number(config.replay_threads, 1, 64)},
-      {"replay_when_idle",
-       [&](const toml::node& node) -> Result<void> {
-         const auto value = node.value_exact<bool>();
-         if (!value) return Error{ErrorCode::kInvalidInput, "give true or false"};
-         config.replay_when_idle = *value;
-         return {};
-       }},
+      {"replay_when_idle", to_flag(config.replay_when_idle)},
+      {"token_over_tcp", to_flag(config.token_over_tcp)},
+      {"tls_certificate", to_path(config.tls_certificate)},
+      {"tls_key", to_path(config.tls_key)},
       {"max_connections", to_whole_number(config.max_connections, 1, 65536)},
       {"request_memory_mb", to_whole_number(config.request_memory_mb, 16, 65536)},
   };

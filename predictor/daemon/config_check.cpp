@@ -14,6 +14,7 @@
 
 #include "base/munge_credential.h"
 #include "db/database.h"
+#include "predictor/daemon/http/tls_certificate.h"
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/token_file.h"
 #include "predictor/daemon/users.h"
@@ -84,6 +85,15 @@ void check_tcp_address(const ListenAddress& address, Findings& findings) {
   if (error)
     return findings.fail(fmt::format("listen: {}: this host does not have it: {}", address.text(), error.message()));
   findings.ok("listen: " + address.text());
+}
+
+void check_certificate(const DaemonConfig& config, Findings& findings) {
+  if (!has_tls(config)) return;
+  const auto certificate = TlsCertificate::load(config.tls_certificate, config.tls_key);
+  if (!certificate) return findings.fail(certificate.error().message);
+  const double days = (*certificate)->days_left();
+  if (days < 0) return findings.warn(fmt::format("tls_certificate: {} is not valid any more", config.tls_certificate));
+  findings.ok(fmt::format("tls_certificate: {}, for {:.0f} days", config.tls_certificate, days));
 }
 
 void check_state_directory(const std::string& directory, Findings& findings) {
@@ -170,6 +180,7 @@ ConfigCheck check_config(const std::string& name, const ConfigFile& file) {
       check_unix_address(address, findings);
     }
   }
+  check_certificate(config, findings);
   check_state_directory(config.state_dir, findings);
   check_networks(config, findings);
   check_topology(config.topology, findings);

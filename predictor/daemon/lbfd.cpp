@@ -126,7 +126,8 @@ Result<ApiTokens> read_tokens(const DaemonConfig& config) {
   if (!user) return user.error();
   auto metrics = read_token("metrics_token_file", config.metrics_token_file);
   if (!metrics) return metrics.error();
-  return ApiTokens{std::move(user).value(), std::move(metrics).value()};
+  return ApiTokens{std::move(user).value(), std::move(metrics).value(),
+                   config.token_over_tcp ? Channel::kOpen : Channel::kPrivate};
 }
 
 std::set<uid_t> operator_uids(const std::vector<std::string>& names) {
@@ -241,6 +242,13 @@ int run(const DaemonConfig& config) {
   limits.request_memory_bytes = std::uint64_t{config.request_memory_mb} << 20;
   std::optional<HttpServer> server;
   server.emplace(io, workers, api, limits);
+  if (has_tls(config)) {
+    auto certificate = TlsCertificate::load(config.tls_certificate, config.tls_key);
+    if (!certificate) return fail(kExitFailure, certificate.error().message);
+    if ((*certificate)->days_left() < 0)
+      spdlog::warn("tls_certificate {} is not valid any more", config.tls_certificate);
+    server->use_certificate(std::move(certificate).value());
+  }
   for (const ListenAddress& address : config.listen) {
     const auto taken = server->listen(address);
     if (!taken) return fail(kExitFailure, taken.error().message);
@@ -283,7 +291,8 @@ int run_command(int argc, char** argv) {
   Arguments arguments;
   app.set_version_flag("--version", std::string("lbfd ") + LBF_VERSION);
   app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
-  app.add_option("--listen", arguments.listen, "unix:/PATH or tcp:ADDRESS:PORT; several times; instead of the file's");
+  app.add_option("--listen", arguments.listen,
+                 "unix:/PATH, tcp:ADDRESS:PORT or tls:ADDRESS:PORT; several times; instead of the file's");
   app.add_option("--state-dir", arguments.state_dir, "where traces and database are kept");
   app.add_option("--networks-dir", arguments.networks_dir, "directory of network files");
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");

@@ -274,6 +274,9 @@ bool Api::is_open_to_all(std::string_view method, std::string_view target) {
 
 Result<Sender> Api::sender_of(const RequestHead& head) const {
   if (tokens_.any() && head.authorization.starts_with(kTokenScheme)) {
+    if (head.channel == Channel::kOpen && tokens_.least == Channel::kPrivate)
+      return Error{ErrorCode::kPermission,
+                   "a token is for a Unix socket, this host's own addresses 127.0.0.1 and ::1, or TLS"};
     const std::string_view given = std::string_view(head.authorization).substr(kTokenScheme.size());
     const auto is = [given](const std::string& token) { return !token.empty() && same_secret(given, token); };
     if (is(tokens_.user) || (head.target == kMetricsTarget && is(tokens_.metrics)))

@@ -20,12 +20,19 @@
 
 namespace lbf::daemon {
 
-// What a request's header says.
+// Whether others on the way can read a request.
+enum class Channel : std::uint8_t {
+  kPrivate,  // a Unix socket, the loopback network, TLS
+  kOpen,     // TCP
+};
+
+// What a request's header says, and how it came.
 struct RequestHead {
   std::string method;
   std::string target;         // with the query, as in the request line
   std::string authorization;  // the header's value; empty: none
   std::uint64_t body_bytes = 0;
+  Channel channel = Channel::kOpen;
 };
 
 // Who sends a request: known before its body is read.
@@ -71,8 +78,9 @@ class RequestHandler {
 
 // Who sends one needs no munge; empty: nobody does.
 struct ApiTokens {
-  std::string user;     // is lbfd's own user
-  std::string metrics;  // may read /metrics, and nothing else
+  std::string user;                   // is lbfd's own user
+  std::string metrics;                // may read /metrics, and nothing else
+  Channel least = Channel::kPrivate;  // kOpen: they are taken whoever can read them on their way
 
   bool any() const { return !user.empty() || !metrics.empty(); }
 };
