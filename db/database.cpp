@@ -2,19 +2,15 @@
 #include "db/database.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
-#include "base/scoped_fd.h"
 #include "db/migrations.h"
 
 namespace lbf::db {
@@ -78,6 +74,13 @@ Result<int> known_version(const std::string& path, int found) {
                        std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
 }
 
+// What ends a path in an URI.
+std::string in_uri(std::string_view path) {
+  std::string out;
+  for (const char c : path) out += c == '%' ? "%25" : c == '?' ? "%3f" : c == '#' ? "%23" : std::string(1, c);
+  return out;
+}
+
 }  // namespace
 
 Database::Database(std::string path, std::unique_ptr<SQLite::Database> connection, bool created)
@@ -116,24 +119,17 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, std::c
   }
 }
 
-// sqlite's file format, 1.3: user_version is at 60, big-endian.
 Result<int> Database::stored_schema_version(const std::string& path) {
-  constexpr std::string_view kMagic("SQLite format 3\0", 16);
-  constexpr std::size_t kUserVersion = 60;
-  std::array<unsigned char, kUserVersion + 4> head{};
-  const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd && errno == ENOENT) return 0;
-  if (!fd) {
-    const ErrorCode code = errno == EACCES ? ErrorCode::kPermission : ErrorCode::kIo;
-    return Error{code, path + ": " + std::strerror(errno) + ": lbfd's user must own its state directory"};
+  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return 0;
+  // A log beside the file has what the file has not yet. Where there is none sqlite would make one to read.
+  const bool has_log = ::access((path + "-wal").c_str(), F_OK) == 0;
+  try {
+    SQLite::Database connection("file:" + in_uri(path) + (has_log ? "?mode=ro" : "?immutable=1"),
+                                SQLite::OPEN_READONLY | SQLite::OPEN_URI);
+    return known_version(path, user_version(connection));
+  } catch (const SQLite::Exception& exception) {
+    return error_of(path, exception);
   }
-  const ssize_t got = ::read(fd.get(), head.data(), head.size());
-  if (got == 0) return 0;  // as sqlite makes it
-  if (got < static_cast<ssize_t>(head.size()) || std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0)
-    return error_of(path, SQLite::Exception("it does not begin as a database does", SQLITE_NOTADB));
-  int found = 0;
-  for (std::size_t i = 0; i < 4; ++i) found = found << 8 | head[kUserVersion + i];
-  return known_version(path, found);
 }
 
 Result<void> Database::migrate() {

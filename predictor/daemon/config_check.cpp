@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
@@ -22,6 +23,8 @@
 
 namespace lbf::daemon {
 namespace {
+
+namespace asio = boost::asio;
 
 class Findings {
  public:
@@ -71,20 +74,39 @@ void check_unix_address(const ListenAddress& address, Findings& findings) {
   findings.ok("listen: " + address.text());
 }
 
-// Whether the host has the address: a socket can have it, with any port.
-void check_tcp_address(const ListenAddress& address, Findings& findings) {
-  namespace asio = boost::asio;
+Result<asio::ip::address> ip_of(const ListenAddress& address) {
   boost::system::error_code error;
   const auto ip = address.host == "localhost" ? asio::ip::address(asio::ip::address_v4::loopback())
                                               : asio::ip::make_address(address.host, error);
-  if (error) return findings.fail(fmt::format("listen: {}: '{}' is not an IP address", address.text(), address.host));
+  if (error) return invalid_input(fmt::format("listen: {}: '{}' is not an IP address", address.text(), address.host));
+  return ip;
+}
+
+// Whether the host has the address: a socket can have it, with any port.
+void check_tcp_address(const ListenAddress& address, Findings& findings) {
+  const auto ip = ip_of(address);
+  if (!ip) return findings.fail(ip.error().message);
+  boost::system::error_code error;
   asio::io_context io;
   asio::ip::tcp::socket socket(io);
-  socket.open(ip.is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), error);
-  if (!error) socket.bind({ip, 0}, error);
+  socket.open(ip->is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), error);
+  if (!error) socket.bind({*ip, 0}, error);
   if (error)
     return findings.fail(fmt::format("listen: {}: this host does not have it: {}", address.text(), error.message()));
   findings.ok("listen: " + address.text());
+}
+
+bool is_open(const ListenAddress& address) {
+  if (!address.unix_path.empty() || address.security == Security::kTls) return false;
+  const auto ip = ip_of(address);
+  return ip && !ip->is_loopback();
+}
+
+Result<void> check_munge() {
+  const auto credential = encode_munge_credential("lbfd");
+  if (!credential) return credential.error();
+  if (const auto identity = decode_munge_credential(*credential); !identity) return identity.error();
+  return {};
 }
 
 void check_certificate(const DaemonConfig& config, Findings& findings) {
@@ -155,17 +177,28 @@ void check_who_may_ask(const DaemonConfig& config, Findings& findings) {
       findings.fail(token.error().message);
     }
   }
-  const auto credential = encode_munge_credential("lbfd --check-config");
-  const auto identity = credential ? decode_munge_credential(*credential) : Result<MungeIdentity>(credential.error());
-  if (identity) {
-    findings.ok("munge: a credential was made and read");
-  } else {
-    findings.warn(fmt::format("munge: {}: lbfd would answer {} alone", identity.error().message,
+  if (const auto munge = check_munge(); !munge) {
+    findings.warn(fmt::format("munge: {}: lbfd would answer {} alone", munge.error().message,
                               config.token_file.empty() ? "GET /v1/health" : "whoever has a token"));
+  } else {
+    findings.ok("munge: a credential was made and read");
   }
+  if (const auto known = check_open_addresses(config); !known) findings.fail(known.error().message);
 }
 
 }  // namespace
+
+Result<void> check_open_addresses(const DaemonConfig& config) {
+  const auto open = std::ranges::find_if(config.listen, is_open);
+  if (open == config.listen.end() || config.token_over_tcp) return {};
+  const auto munge = check_munge();
+  if (munge) return {};
+  ListenAddress with_tls = *open;
+  with_tls.security = Security::kTls;
+  return Error{ErrorCode::kUnavailable,
+               fmt::format("listen: {} is open to other hosts and {}; without munge listen on {}", open->text(),
+                           munge.error().message, with_tls.text())};
+}
 
 ConfigCheck check_config(const std::string& name, const ConfigFile& file) {
   Findings findings;

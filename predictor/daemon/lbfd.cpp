@@ -196,6 +196,7 @@ void load_topology(const std::string& path, StepRunOptions& options) {
 }
 
 int run(const DaemonConfig& config) {
+  if (auto known = check_open_addresses(config); !known) return fail(kExitFailure, known.error().message);
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
   auto networks = NetworkCatalog::load(config.networks_dir, config.network);

@@ -1,4 +1,4 @@
-"""A real lbfd of a test's own, asked with tokens: no munged is needed."""
+"""A real lbfd of a test's own, asked with tokens: no munged is needed. And a munged, for what is about it."""
 
 import http.client
 import json
@@ -7,6 +7,7 @@ import re
 import subprocess
 import tempfile
 import time
+import unittest
 
 BUILD = os.environ["LBF_BUILD_DIR"]
 LBFD = os.path.join(BUILD, "bin", "lbfd")
@@ -19,17 +20,46 @@ def write_secret(path, text):
         file.write(text + "\n")
 
 
+class Munged:
+    """A munged of a test's own."""
+
+    def __init__(self):
+        if not os.access("/usr/sbin/munged", os.X_OK):
+            raise unittest.SkipTest("munged is not installed")
+        self.folder = tempfile.TemporaryDirectory(prefix="lbf-munged-")
+        self.socket = os.path.join(self.folder.name, "socket")
+        self.process = None
+
+    def __enter__(self):
+        write_secret(os.path.join(self.folder.name, "key"), "k" * 1024)
+        files = [f"--{name}-file={os.path.join(self.folder.name, name)}" for name in ("key", "pid", "log", "seed")]
+        self.process = subprocess.Popen(["/usr/sbin/munged", "--foreground", "--force", f"--socket={self.socket}", *files],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        give_up = time.monotonic() + 30
+        while subprocess.run(["munge", "-n", "-S", self.socket], capture_output=True, check=False).returncode != 0:
+            if self.process.poll() is not None or time.monotonic() > give_up:
+                raise unittest.SkipTest("munged does not start here")
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.folder.cleanup()
+
+
 class Lbfd:
-    def __init__(self, more_config=""):
+    def __init__(self, more_config="", addresses=("tcp:127.0.0.1:0",), munge_socket="/nonexistent"):
+        self.munge_socket = munge_socket
         self.folder = tempfile.TemporaryDirectory(prefix="lbf-operators-")
         self.process = None
         self.port = None
         write_secret(self.path("token"), TOKEN)
         write_secret(self.path("metrics-token"), METRICS_TOKEN)
         os.mkdir(self.path("networks.d"))
-        self.write("lbfd.toml", f'listen = ["tcp:127.0.0.1:0"]\nstate_dir = "{self.path("state")}"\n'
+        self.write("lbfd.toml", f'listen = {json.dumps(addresses)}\nstate_dir = "{self.path("state")}"\n'
                    f'networks_dir = "{self.path("networks.d")}"\ntoken_file = "{self.path("token")}"\n'
-                   f'metrics_token_file = "{self.path("metrics-token")}"\n{more_config}')
+                   f'metrics_token_file = "{self.path("metrics-token")}"\n{more_config.replace("FOLDER", self.folder.name)}')
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -38,14 +68,18 @@ class Lbfd:
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
 
+    def environment(self, **more):
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("LBF_")}
+        return {**environment, "LBF_MUNGE_SOCKET": self.munge_socket, **more}
+
     def log(self):
         with open(self.path("log"), encoding="utf-8") as file:
             return file.read()
 
     def __enter__(self):
         with open(self.path("log"), "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([LBFD, "--config", self.path("lbfd.toml")], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log)
+            self.process = subprocess.Popen([LBFD, "--config", self.path("lbfd.toml")], env=self.environment(),
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         give_up = time.monotonic() + 30
         while self.port is None:
             found = re.search(r"listens on t(?:cp|ls):[\d.]+:(\d+)", self.log())

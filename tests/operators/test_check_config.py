@@ -19,7 +19,7 @@ class CheckConfig(unittest.TestCase):
         """(exit status, lines); the folder is as it was."""
         before = self.files()
         done = subprocess.run([LBFD, "--config", self.lbfd.path("lbfd.toml"), "--check-config", *arguments],
-                              env={**os.environ, "LBF_MUNGE_SOCKET": "/nonexistent"}, stdin=subprocess.DEVNULL,
+                              env=self.lbfd.environment(), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(before, self.files())
         self.assertEqual("", done.stderr)
@@ -59,10 +59,11 @@ class CheckConfig(unittest.TestCase):
         self.assertEqual(1, status)
         text = "\n".join(self.errors(lines))
         for words in ("lbfd.toml:3: lisen: unknown key", "lbfd.toml:4: worker_threads: must be a whole number", "tcp:203.0.113.7:6820: this host does not have it",
+                      "tcp:203.0.113.7:6820 is open to other hosts and munge does not answer",
                       "'login1' is not an IP address", "/none: No such file or directory", "a file that is no socket is in the way",
                       "network = \"ib\": no file in", "must be a file of lbfd's user alone"):
             self.assertIn(words, text)
-        self.assertIn("8 errors, ", lines[-1])
+        self.assertIn("9 errors, ", lines[-1])
 
     def test_networks_and_topology(self):
         self.lbfd.write("networks.d/a.toml", "name = 3\n")
@@ -101,8 +102,8 @@ class CheckConfig(unittest.TestCase):
     def test_a_running_lbfd_is_no_fault_and_stays(self):
         with self.lbfd as lbfd:
             lbfd.run_empty_step()
-            done = subprocess.run([LBFD, "--config", lbfd.path("lbfd.toml"), "--check-config"], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run([LBFD, "--config", lbfd.path("lbfd.toml"), "--check-config"], env=lbfd.environment(),
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual(0, done.returncode, done)
             self.assertRegex(done.stdout, r"ok: database: .*lbf\.db, schema version \d+\n")
             self.assertEqual(200, lbfd.request("GET", "/v1/health")[0])

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 
 import openmetrics
+from certificates import Authority, TlsLbfd
 from lbfd import METRICS_TOKEN, Lbfd
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
@@ -83,11 +84,12 @@ class Metrics(unittest.TestCase):
             self.assertEqual(200, lbfd.request("GET", "/metrics", token=METRICS_TOKEN)[0])
             for token in (None, "x" * 64, METRICS_TOKEN[:-1]):
                 self.assertEqual(401, lbfd.request("GET", "/metrics", token=token)[0], token)
-            for method, target in (("GET", "/v1/steps?all=1"), ("GET", "/metrics?x=1"), ("GET", "/v1/networks"),
+            for method, target in (("GET", "/v1/steps?all=1"), ("GET", "/v1/networks"),
                                    ("PUT", "/v1/steps/c/1/0/0/streams/0")):
                 status, _, body = lbfd.request(method, target, "{}" if method == "PUT" else None, token=METRICS_TOKEN)
                 self.assertEqual((401, "this token is for GET /metrics alone"), (status, json.loads(body)["error"]), target)
-            self.assertEqual(404, lbfd.request("GET", "/v1/metrics")[0])
+            for target in ("/v1/metrics", "/metrics?x=1", "/metrics/"):
+                self.assertEqual(404, lbfd.request("GET", target)[0], target)
             self.assertEqual(404, lbfd.request("POST", "/metrics")[0])
 
     def test_the_documents_table_is_the_exposition(self):
@@ -109,41 +111,58 @@ class Metrics(unittest.TestCase):
 
 
 class Prometheus(unittest.TestCase):
+    """Its own list of targets says how a scrape went. It reads TCP alone: lbfd's Unix socket is for others."""
+
     def test_its_target_is_up(self):
-        prometheus = program("prometheus")
-        with Lbfd() as lbfd, tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        with Lbfd() as lbfd:
+            lbfd.write("no-token", "x" * 64)
+            self.assertEqual(("up", ""), self.scraped(lbfd, ""))
+            self.assertIn("401", self.scraped(lbfd, "", token_file="no-token")[1])
+
+    def test_its_target_is_up_over_tls(self):
+        with TlsLbfd() as lbfd:
+            self.assertEqual(("up", ""), self.scraped(lbfd, f"scheme: https\n  tls_config: {{ca_file: {lbfd.authority.file}}}"))
+            health, error = self.scraped(lbfd, f"scheme: https\n  tls_config: {{ca_file: {Authority(lbfd.folder.name, 'other').file}}}")
+            self.assertEqual("down", health)
+            self.assertIn("certificate signed by unknown authority", error)
+
+    def scraped(self, lbfd, scheme, token_file="metrics-token"):
+        """Health and error of the target."""
+        with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
             free.close()
             with open(f"{folder}/prometheus.yml", "w", encoding="utf-8") as file:
                 file.write(f"""
 global: {{scrape_interval: 1s}}
+rule_files: [{os.path.join(ROOT, "etc/prometheus/lbfd.rules.yml")}]
 scrape_configs:
 - job_name: lbfd
-  authorization: {{credentials_file: {lbfd.path("metrics-token")}}}
+  {scheme}
+  authorization: {{credentials_file: {lbfd.path(token_file)}}}
   static_configs: [{{targets: ["127.0.0.1:{lbfd.port}"]}}]
 """)
             with open(f"{folder}/log", "w", encoding="utf-8") as log, \
-                    subprocess.Popen([prometheus, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+                    subprocess.Popen([program("prometheus"), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
                                       f"--web.listen-address=127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process:
                 try:
-                    self.look(port, f"{folder}/log")
+                    return self.target(port, f"{folder}/log")
                 finally:
                     process.terminate()
 
-    def look(self, port, log):
+    def target(self, port, log):
         def ask(path):
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=10) as answer:
                 return json.load(answer)["data"]
         give_up = time.monotonic() + 60
         while time.monotonic() < give_up:
             try:
-                target, = ask("targets")["activeTargets"]
-                if target["health"] != "unknown":
-                    self.assertEqual(("up", ""), (target["health"], target["lastError"]))
-                    build, = ask("query?query=lbfd_build_info")["result"]
-                    self.assertIn("version", build["metric"])
-                    return
+                for target in ask("targets")["activeTargets"]:
+                    if target["health"] == "up":
+                        build, = ask("query?query=lbfd_build_info")["result"]
+                        self.assertIn("version", build["metric"])
+                    if target["health"] != "unknown":
+                        return target["health"], target["lastError"]
             except (urllib.error.URLError, ConnectionError):
                 pass
             time.sleep(0.2)

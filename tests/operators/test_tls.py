@@ -9,102 +9,77 @@ import shutil
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 import unittest
 
-from lbfd import BUILD, METRICS_TOKEN, TOKEN, Lbfd
-
-
-def openssl(*arguments):
-    if shutil.which("openssl") is None:
-        raise unittest.SkipTest("openssl is not installed")
-    done = subprocess.run(["openssl", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"openssl {' '.join(arguments)}: {done.stderr}")
-    return done.stdout
-
-
-class Authority:
-    """A CA in FOLDER, and what it signs."""
-
-    def __init__(self, folder, name):
-        self.folder, self.name = folder, name
-        self.file = self.path("ca.pem")
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", self.path("ca.key"),
-                "-out", self.file, "-days", "2", "-subj", f"/CN={name}")
-
-    def path(self, name):
-        return os.path.join(self.folder, f"{self.name}-{name}")
-
-    def sign(self, certificate, key, names="IP:127.0.0.1,DNS:localhost", days=1, serial=1):
-        new_key, request, extensions = self.path("new.key"), self.path("new.csr"), self.path("new.ext")
-        openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", new_key, "-out", request,
-                "-subj", "/CN=lbfd")
-        with open(extensions, "w", encoding="ascii") as file:
-            file.write(f"subjectAltName={names}\n")
-        openssl("x509", "-req", "-in", request, "-CA", self.file, "-CAkey", self.path("ca.key"), "-days", str(days),
-                "-set_serial", str(serial), "-extfile", extensions, "-out", self.path("new.pem"))
-        os.chmod(new_key, 0o600)
-        os.replace(new_key, key)
-        os.replace(self.path("new.pem"), certificate)
-
-
-class TlsLbfd(Lbfd):
-    def __init__(self, addresses=("tls:127.0.0.1:0",), more_config=""):
-        super().__init__()
-        self.certificate, self.key = self.path("lbfd.pem"), self.path("lbfd.key")
-        self.authority = Authority(self.folder.name, "site")
-        self.authority.sign(self.certificate, self.key)
-        with open(self.path("lbfd.toml"), encoding="utf-8") as file:
-            text = file.read().replace('["tcp:127.0.0.1:0"]', json.dumps(list(addresses)))
-        self.write("lbfd.toml", f'{text}tls_certificate = "{self.certificate}"\ntls_key = "{self.key}"\n{more_config}')
-
-    def report(self, host, ca_file, *arguments):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("LBF_")}
-        environment.update(LBF_SERVER=f"https://{host}:{self.port}", LBF_TOKEN=TOKEN, LBF_CA_FILE=ca_file)
-        return subprocess.run([os.path.join(BUILD, "bin", "lbf-report"), *arguments], env=environment, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=60, check=False)
-
-    def handshake(self, **options):
-        """The serial number of the certificate that is shown."""
-        context = ssl.create_default_context(cafile=self.authority.file)
-        for key, value in options.items():
-            setattr(context, key, value)
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as plain, \
-                context.wrap_socket(plain, server_hostname="localhost") as tls:
-            return int(tls.getpeercert()["serialNumber"], 16)
+from certificates import Authority, TlsLbfd
+from lbfd import LBFD, METRICS_TOKEN, TOKEN, Lbfd, Munged
 
 
 class Tls(unittest.TestCase):
-    def test_commands_verify(self):
+    def curl(self, lbfd, ca_file, host="127.0.0.1"):
+        """(exit status, what it says or gets)."""
+        if shutil.which("curl") is None:
+            self.skipTest("curl is not installed")
+        done = subprocess.run(["curl", "--silent", "--show-error", "--noproxy", "*", "--cacert", ca_file, "-H", f"Authorization: Bearer {TOKEN}",
+                               f"https://{host}:{lbfd.port}/v1/networks"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def refused_by_all(self, lbfd, ca_file, why):
+        """curl, a command and a relay, which have libcurl alike, in their own words."""
+        unverified = 60  # curl(1): peer certificate cannot be authenticated
+        status, said = self.curl(lbfd, ca_file)
+        self.assertEqual(unverified, status, said)
+        self.assertIn(why, said)
+        done = lbfd.command("lbf-report", "--health", ca_file=ca_file)
+        self.assertEqual((1, ""), (done.returncode, done.stdout))
+        self.assertRegex(done.stderr, rf"^lbf-report: error: lbfd at https://127\.0\.0\.1:\d+ is not trusted: .*{why}.*LBF_CA_FILE names it\n$")
+        outcome, said = self.relay(lbfd, ca_file)
+        self.assertEqual("L", outcome)
+        self.assertIn("is not trusted", said)
+
+    def relay(self, lbfd, ca_file):
+        """What becomes of a step without ranks: "D" delivered, "L" lost; and why."""
+        with tempfile.TemporaryDirectory() as folder:
+            description = {"cluster": "c", "job": 5, "step": 0, "restart": 0, "uid": os.getuid(), "nodes": ["n0"], "node_index": 0, "tasks": 1,
+                           "tasks_per_node": [1], "task_ids": [0], "command": ["./a"]}
+            with open(f"{folder}/step", "w", encoding="ascii") as file:
+                json.dump(description, file)
+            os.mkdir(f"{folder}/rings", 0o700)
+            done = lbfd.command("lbf-relay", "--ring-dir", f"{folder}/rings", "--server", f"https://127.0.0.1:{lbfd.port}", "--step-file",
+                                f"{folder}/step", "--end-fd", "0", "--status-fd", "1", "--deliver-timeout-s", "1", ca_file=ca_file)
+            return done.stdout[:1], done.stdout[1:] + done.stderr
+
+    def test_all_clients_verify(self):
         with TlsLbfd() as lbfd:
-            done = lbfd.report("127.0.0.1", lbfd.authority.file, "--health")
+            self.assertEqual((0, '{"networks":["zero"]}'), self.curl(lbfd, lbfd.authority.file))
+            done = lbfd.command("lbf-report", "--health")
             self.assertEqual((0, ""), (done.returncode, done.stderr))
             self.assertIn("Steps       0 under way, 0 started", done.stdout)
-            self.assertEqual(0, lbfd.report("localhost", lbfd.authority.file, "--networks").returncode)
-            other = Authority(lbfd.folder.name, "other")
-            done = lbfd.report("127.0.0.1", other.file, "--health")
-            self.assertEqual(1, done.returncode)
-            self.assertRegex(done.stderr, r"^lbf-report: error: lbfd at https://127\.0\.0\.1:\d+ is not trusted: .*LBF_CA_FILE names it\n$")
-            done = lbfd.report("127.0.0.1", "/nonexistent", "--health")
+            self.assertEqual(0, lbfd.command("lbf-report", "--networks", host="localhost").returncode)
+            self.assertEqual("D", self.relay(lbfd, lbfd.authority.file)[0])
+            self.assertIn('"job":5', lbfd.command("lbf-report", "--json", "-j", "5").stdout.replace(" ", ""))
+
+    def test_a_wrong_ca_is_refused(self):
+        with TlsLbfd() as lbfd:
+            self.refused_by_all(lbfd, Authority(lbfd.folder.name, "other").file, "unable to get local issuer certificate")
+            done = lbfd.command("lbf-report", "--health", ca_file="/nonexistent")
             self.assertIn("is not trusted", done.stderr)
 
-    def test_another_hosts_certificate(self):
+    def test_another_hosts_certificate_is_refused(self):
         lbfd = TlsLbfd()
         lbfd.authority.sign(lbfd.certificate, lbfd.key, names="DNS:elsewhere")
         with lbfd:
-            done = lbfd.report("127.0.0.1", lbfd.authority.file, "--health")
-            self.assertEqual(1, done.returncode)
-            self.assertIn("is not trusted", done.stderr)
+            self.refused_by_all(lbfd, lbfd.authority.file, "no alternative certificate subject name matches target host name")
 
-    def test_an_expired_certificate(self):
+    def test_an_expired_certificate_is_refused(self):
         lbfd = TlsLbfd()
         lbfd.authority.sign(lbfd.certificate, lbfd.key, days=-1)
         with lbfd:
             self.assertIn("is not valid any more", lbfd.log())
-            done = lbfd.report("127.0.0.1", lbfd.authority.file, "--health")
-            self.assertEqual(1, done.returncode)
-            self.assertIn("expired", done.stderr)
+            self.refused_by_all(lbfd, lbfd.authority.file, "certificate has expired")
 
     def test_requests_of_every_kind(self):
         with TlsLbfd() as lbfd:
@@ -143,6 +118,12 @@ class Tls(unittest.TestCase):
                 lbfd.request("GET", "/v1/health")
             self.assertEqual(1, lbfd.handshake())
 
+    def wait_for(self, lbfd, is_so):
+        give_up = time.monotonic() + 30
+        while not is_so():
+            self.assertLess(time.monotonic(), give_up, lbfd.log())
+            time.sleep(0.2)
+
     def test_a_renewed_certificate_needs_no_restart(self):
         with TlsLbfd() as lbfd:
             self.assertEqual(1, lbfd.handshake())
@@ -151,24 +132,16 @@ class Tls(unittest.TestCase):
             old.request("GET", "/v1/health")
             old.getresponse().read()
             lbfd.authority.sign(lbfd.certificate, lbfd.key, serial=2)
-            give_up = time.monotonic() + 30
-            while lbfd.handshake() != 2:
-                self.assertLess(time.monotonic(), give_up, lbfd.log())
-                time.sleep(0.2)
+            self.wait_for(lbfd, lambda: lbfd.handshake() == 2)
+            self.assertEqual(0, self.curl(lbfd, lbfd.authority.file)[0])
             old.request("GET", "/v1/health")  # goes on
             self.assertEqual(200, old.getresponse().status)
+            old.close()
             lbfd.write("lbfd.pem", "nonsense\n")
-            give_up = time.monotonic() + 30
-            while "the certificate before it stays" not in lbfd.log():
-                self.assertEqual(2, lbfd.handshake())
-                self.assertLess(time.monotonic(), give_up, lbfd.log())
-                time.sleep(0.2)
+            self.wait_for(lbfd, lambda: lbfd.handshake() == 2 and "the certificate before it stays" in lbfd.log())
             self.assertEqual(2, lbfd.handshake())
             lbfd.authority.sign(lbfd.certificate, lbfd.key, serial=3)
-            give_up = time.monotonic() + 30
-            while lbfd.handshake() != 3:
-                self.assertLess(time.monotonic(), give_up, lbfd.log())
-                time.sleep(0.2)
+            self.wait_for(lbfd, lambda: lbfd.handshake() == 3)
 
     def test_what_does_not_fit_ends_the_start(self):
         lbfd = TlsLbfd()
@@ -177,13 +150,13 @@ class Tls(unittest.TestCase):
             fits = file.read()
         lbfd.authority.sign(lbfd.path("other.pem"), lbfd.path("other.key"))
         for change, words in ((lambda: os.chmod(lbfd.key, 0o640), "must be a file of lbfd's user alone"),
-                              (lambda: shutil.copy(lbfd.path("other.key"), lbfd.key), "is not the key of tls_certificate"),
+                              (lambda: shutil.copy(lbfd.path("other.key"), lbfd.key), "key values mismatch: the key of tls_certificate is needed"),
                               (lambda: os.remove(lbfd.key), "read tls_key")):
             lbfd.write("lbfd.key", fits)
             os.chmod(lbfd.key, 0o600)
             change()
             for arguments in ([], ["--check-config"]):
-                done = subprocess.run([os.path.join(BUILD, "bin", "lbfd"), "--config", lbfd.path("lbfd.toml"), *arguments],
+                done = subprocess.run([LBFD, "--config", lbfd.path("lbfd.toml"), *arguments],
                                       capture_output=True, text=True, timeout=60, check=False)
                 self.assertEqual(1, done.returncode, done)
                 self.assertIn(words, done.stdout + done.stderr)
@@ -202,7 +175,9 @@ def own_address():
     return address
 
 
-class Tokens(unittest.TestCase):
+class OtherHosts(unittest.TestCase):
+    """Where other hosts reach lbfd it knows who asks, and nobody reads tokens on their way."""
+
     def status(self, lbfd, address, token, context=None):
         make = http.client.HTTPConnection if context is None else http.client.HTTPSConnection
         connection = make(address, lbfd.port, timeout=30, **({} if context is None else {"context": context}))
@@ -212,9 +187,21 @@ class Tokens(unittest.TestCase):
         connection.close()
         return answer.status
 
-    def test_beyond_loopback_they_need_tls(self):
+    def test_neither_munge_nor_tls_ends_the_start(self):
+        for address in ("tcp:0.0.0.0:0", "tcp:[::]:0"):
+            lbfd = Lbfd(addresses=["tcp:127.0.0.1:0", address])
+            self.addCleanup(lbfd.folder.cleanup)
+            done = subprocess.run([LBFD, "--config", lbfd.path("lbfd.toml")], env=lbfd.environment(), stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((1, ""), (done.returncode, done.stdout))
+            said, = done.stderr.splitlines()
+            self.assertTrue(said.startswith(f"lbfd: error: listen: {address} is open to other hosts and munge does not answer: "), said)
+            self.assertTrue(said.endswith(f"; without munge listen on {address.replace('tcp:', 'tls:')}"), said)
+            self.assertFalse(os.path.exists(lbfd.path("state")))
+
+    def test_tokens_need_tls(self):
         address = own_address()
-        with TlsLbfd(["tcp:0.0.0.0:0"]) as lbfd:
+        with Munged() as munged, Lbfd(addresses=["tcp:0.0.0.0:0"], munge_socket=munged.socket) as lbfd:
             for token in (TOKEN, METRICS_TOKEN):
                 self.assertEqual(401, self.status(lbfd, address, token))
                 self.assertEqual(200, self.status(lbfd, "127.0.0.1", token))
@@ -224,7 +211,7 @@ class Tokens(unittest.TestCase):
             context = ssl.create_default_context(cafile=lbfd.authority.file)
             for token in (TOKEN, METRICS_TOKEN):
                 self.assertEqual(200, self.status(lbfd, address, token, context))
-        with TlsLbfd(["tcp:0.0.0.0:0"], "token_over_tcp = true\n") as lbfd:
+        with Lbfd("token_over_tcp = true\n", ["tcp:0.0.0.0:0"]) as lbfd:
             self.assertEqual(200, self.status(lbfd, address, TOKEN))
 
 

@@ -84,14 +84,14 @@ TEST_F(Metrics, StepsEventsAndWhatRelaysSay) {
   EXPECT_THAT(metrics(), HasSubstr("\nlbfd_replayed_events_total 0\n"));
   send_all(program, 7);
   const nlohmann::json step = wait_until_final(7);
-  const std::string text = metrics_with("\nlbfd_steps_ended_total{state=\"partial\"} 1\n");
+  const std::string text = metrics_with("\nlbfd_steps_ended_total{state=\"complete\"} 1\n");
   EXPECT_THAT(text, HasSubstr("\nlbfd_steps_started_total 1\n"));
   EXPECT_THAT(text, HasSubstr("\nlbfd_replayed_events_total " + step["events"].dump() + "\n"));
   EXPECT_THAT(text, HasSubstr("\nlbfd_predictions_total " + std::to_string(step["predictions"].size()) + "\n"));
   EXPECT_THAT(text, HasSubstr("\nlbfd_stored_batches_total 8\n"));
   EXPECT_THAT(text, HasSubstr("\nlbfd_stored_bytes_total " + step["bytes_stored"].dump() + "\n"));
-  EXPECT_THAT(text, HasSubstr("\nlbfd_spooled_batches_total 6\n")) << "of both nodes";
-  EXPECT_THAT(text, HasSubstr("\nlbfd_lost_batches_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nlbfd_spooled_batches_total 12\n")) << "with the last batch of each rank";
+  EXPECT_THAT(text, HasSubstr("\nlbfd_lost_batches_total 4\n"));
   metrics_with("\nlbfd_replay_lag_seconds 0\n");
   metrics_with("\nlbfd_replay_backlog_bytes 0\n");
 }
