@@ -44,12 +44,9 @@ std::string row_keys_of_overhead() {
 }
 
 std::string row_keys_of_savings() {
-  return with_key(std::string(kOfEveryStep),
-                  "state,why_partial,command,command_cut,account,partition,node_count,ranks,network,measured_s,events,"
-                  "lost_events,messages,wildcard_receives,unmodelled_s,others_s,limited_s,predictions.nodes,"
-                  "predictions.network,predictions.kind,predictions.predicted_s,predictions.why_stuck,"
-                  "predictions.why_deferred,predictions.speedup,predictions.self_error_percent,predictions.partial,"
-                  "predictions.measured_at_progress_s,predictions.seen_share,predictions.low_s,predictions.high_s");
+  return with_key(with_key(std::string(kOfEveryStep), gain_keys()),
+                  "start,command,command_cut,account,partition,node_count,network,others_s,limited_s,"
+                  "predictions.nodes,predictions.network,predictions.why_stuck,predictions.why_deferred");
 }
 
 std::string with_key(std::string keys, std::string_view key) {

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/times.h"
 #include "report/advice.h"
 #include "report/other_programs.h"
 #include "report/row_table.h"
@@ -21,9 +20,10 @@ constexpr double kSecondsPerHour = 3600;
 
 std::optional<double> used_node_hours(const Step& step) {
   const TargetPrediction* const self = step.self();
-  const auto nodes = self != nullptr && self->nodes ? std::optional<std::uint64_t>(*self->nodes) : step.node_count;
-  if (!nodes || !step.measured_s) return std::nullopt;
-  return static_cast<double>(*nodes) * *step.measured_s / kSecondsPerHour;
+  const std::uint64_t nodes =
+      self != nullptr && self->nodes ? *self->nodes : step.node_count.value_or(step.nodes.size());
+  if (nodes == 0 || !step.measured_s) return std::nullopt;
+  return static_cast<double>(nodes) * *step.measured_s / kSecondsPerHour;
 }
 
 std::string key_of_group(std::string_view group, const Step& step) {
@@ -39,17 +39,15 @@ std::string plural(std::size_t count, std::string_view word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
-std::string window_words(const SavingsWindow& window) {
-  std::string out;
-  if (window.since_s) out += " since " + format_timestamp(*window.since_s);
-  if (window.until_s) out += " until " + format_timestamp(*window.until_s);
-  return out;
-}
-
 nlohmann::json json_of(const Saved& saved) {
-  return {{"steps", saved.steps},        {"advised_steps", saved.advised},
-          {"node_hours", saved.used},    {"saved_node_hours", saved.saved},
-          {"low_node_hours", saved.low}, {"high_node_hours", saved.high}};
+  return {{"steps", saved.steps},
+          {"advised_steps", saved.advised},
+          {"node_hours", saved.used},
+          {"saved_node_hours", saved.saved},
+          {"low_node_hours", saved.low},
+          {"high_node_hours", saved.high},
+          {"not_known_steps", saved.unknown_steps},
+          {"not_known_node_hours", saved.unknown_used}};
 }
 
 }  // namespace
@@ -92,6 +90,8 @@ void Saved::add(const Saved& other) {
   saved += other.saved;
   low += other.low;
   high += other.high;
+  unknown_steps += other.unknown_steps;
+  unknown_used += other.unknown_used;
 }
 
 Saved saved_by(const Step& step) {
@@ -116,15 +116,17 @@ Saved saved_by(const Step& step) {
 
 void Savings::add(const Step& step) {
   const Trusted why = trusted(step);
-  if (why != Trusted::kTrusted) {
-    LeftOut& out = left_out_[static_cast<std::size_t>(why)];
-    ++out.steps;
-    out.used += used_node_hours(step).value_or(0);
-    return;
+  Saved saved;
+  if (why == Trusted::kTrusted) {
+    saved = saved_by(step);
+  } else {
+    saved.unknown_steps = 1;
+    saved.unknown_used = used_node_hours(step).value_or(0);
+    unknown_[static_cast<std::size_t>(why)].add(saved);
   }
-  const Saved saved = saved_by(step);
   all_.add(saved);
   for (std::size_t i = 0; i < kGroups.size(); ++i) groups_[i][key_of_group(kGroups[i], step)].add(saved);
+  if (why != Trusted::kTrusted) return;
   const bool has_deferred =
       std::ranges::any_of(step.predictions, [](const TargetPrediction& one) { return !one.why_deferred.empty(); });
   with_deferred_ += has_deferred ? 1 : 0;
@@ -137,35 +139,28 @@ std::vector<Savings::Line> Savings::lines(std::size_t group) const {
   return out;
 }
 
-LeftOut Savings::all_left_out() const {
-  LeftOut out;
-  for (const LeftOut& one : left_out_) {
-    out.steps += one.steps;
-    out.used += one.used;
-  }
-  return out;
-}
-
-std::string savings_sentence(const Savings& savings, const SavingsWindow& window) {
+std::string savings_sentence(const Savings& savings, const Selection& selection) {
   const Saved& all = savings.all();
-  if (all.steps == 0) return "No run" + window_words(window) + " has trusted predictions.";
+  if (all.steps == 0) return "No run" + describe_window(selection) + " has trusted predictions.";
   return fmt::format(
       "Of {} node-hours{}, {} ({:.1f} %) would have been saved at the advised node counts; between {} and {} by the "
       "predictions' intervals. {}, {} with an advice.",
-      hours(all.used), window_words(window), hours(all.saved), all.used > 0 ? 100 * all.saved / all.used : 0,
+      hours(all.used), describe_window(selection), hours(all.saved), all.used > 0 ? 100 * all.saved / all.used : 0,
       hours(all.low), hours(all.high), plural(all.steps, "run"), all.advised);
 }
 
-std::string left_out_sentence(const Savings& savings) {
+std::string unknown_sentence(const Savings& savings) {
   std::string out;
-  if (const LeftOut all = savings.all_left_out(); all.steps > 0) {
+  if (const Saved& all = savings.all(); all.unknown_steps > 0) {
     for (std::size_t i = 0; i < kTrustedKinds; ++i) {
       const auto why = static_cast<Trusted>(i);
-      const LeftOut& one = savings.left_out(why);
-      if (one.steps == 0) continue;
-      out += fmt::format("{}{} {} ({})", out.empty() ? "" : ", ", one.steps, words_of(why), hours(one.used));
+      const Saved& one = savings.unknown(why);
+      if (one.unknown_steps == 0) continue;
+      out += fmt::format("{}{} {} ({})", out.empty() ? "" : ", ", one.unknown_steps, words_of(why),
+                         hours(one.unknown_used));
     }
-    out = fmt::format("Left out: {}, {} node-hours: {}.", plural(all.steps, "run"), hours(all.used), out);
+    out = fmt::format("Not known: {}, {} node-hours: {}.", plural(all.unknown_steps, "run"), hours(all.unknown_used),
+                      out);
   }
   if (savings.with_deferred() > 0) {
     out += fmt::format("{}Of {} further targets are to be replayed yet.", out.empty() ? "" : " ",
@@ -181,17 +176,18 @@ std::string render_savings(const Savings& savings, const TableStyle& style) {
     Saved saved;
   };
   using Row = const SavingsRow&;
-  static constexpr std::array<ColumnOf<SavingsRow>, 8> kColumns{
+  static constexpr std::array<ColumnOf<SavingsRow>, 9> kColumns{
       {{"Group", 9, true, [](Row row) { return row.group; }},
-       {"Key", 18, true, [](Row row) { return row.key; }},
-       {"Steps", 6, false, [](Row row) { return std::to_string(row.saved.steps); }},
+       {"Key", 13, true, [](Row row) { return row.key; }, true},
+       {"Steps", 5, false, [](Row row) { return std::to_string(row.saved.steps); }},
        {"Advised", 7, false, [](Row row) { return std::to_string(row.saved.advised); }},
        {"NodeHours", 9, false, [](Row row) { return hours(row.saved.used); }},
-       {"Saved", 8, false, [](Row row) { return hours(row.saved.saved); }},
-       {"Low", 8, false, [](Row row) { return hours(row.saved.low); }},
-       {"High", 8, false, [](Row row) { return hours(row.saved.high); }}}};
+       {"Saved", 7, false, [](Row row) { return hours(row.saved.saved); }},
+       {"Low", 7, false, [](Row row) { return hours(row.saved.low); }},
+       {"High", 7, false, [](Row row) { return hours(row.saved.high); }},
+       {"NotKnown", 8, false, [](Row row) { return hours(row.saved.unknown_used); }}}};
   std::vector<SavingsRow> rows;
-  if (savings.all().steps > 0) rows.push_back({"all", "", savings.all()});
+  if (savings.all().steps + savings.all().unknown_steps > 0) rows.push_back({"all", "", savings.all()});
   for (std::size_t i = 0; i < Savings::kGroups.size(); ++i) {
     for (Savings::Line& line : savings.lines(i))
       rows.push_back({std::string(Savings::kGroups[i]), std::move(line.key), line.saved});
@@ -199,13 +195,13 @@ std::string render_savings(const Savings& savings, const TableStyle& style) {
   return render_rows(rows, kColumns, style);
 }
 
-std::string savings_json(const Savings& savings, const SavingsWindow& window) {
+std::string savings_json(const Savings& savings, const Selection& selection) {
   using Json = nlohmann::json;
-  const auto known = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
-  Json out = {{"since", known(window.since_s)},
-              {"until", known(window.until_s)},
+  const auto known = [](const std::optional<std::time_t>& value) { return value ? Json(*value) : Json(); };
+  Json out = {{"since", known(selection.since)},
+              {"until", known(selection.until)},
               {"all", json_of(savings.all())},
-              {"left_out", Json::array()},
+              {"not_known", Json::array()},
               {"steps_with_deferred_targets", savings.with_deferred()}};
   for (std::size_t i = 0; i < Savings::kGroups.size(); ++i) {
     const std::string group(Savings::kGroups[i]);
@@ -218,9 +214,10 @@ std::string savings_json(const Savings& savings, const SavingsWindow& window) {
   }
   for (std::size_t i = 0; i < kTrustedKinds; ++i) {
     const auto why = static_cast<Trusted>(i);
-    const LeftOut& one = savings.left_out(why);
-    if (one.steps == 0) continue;
-    out["left_out"].push_back({{"why", words_of(why)}, {"steps", one.steps}, {"node_hours", one.used}});
+    const Saved& one = savings.unknown(why);
+    if (one.unknown_steps == 0) continue;
+    out["not_known"].push_back(
+        {{"why", words_of(why)}, {"steps", one.unknown_steps}, {"node_hours", one.unknown_used}});
   }
   return Json{{"savings", std::move(out)}}.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -1,8 +1,8 @@
 // The site summary of `lbf-report --savings`: node-hours that runs would have saved on the configurations that their
 // own reports advise (report/advice.h), by program, account and partition.
 //
-// Only from runs whose predictions are trusted; what is left out is counted. An advised configuration has no more nodes
-// than ran and is surely faster, so it always saves.
+// Only from runs whose predictions are trusted; what the others would have saved is not known, and they are counted. An
+// advised configuration has no more nodes than ran and is surely faster, so it always saves.
 #pragma once
 
 #include <array>
@@ -15,11 +15,12 @@
 #include <vector>
 
 #include "report/fields.h"
+#include "report/selection.h"
 #include "report/step.h"
 
 namespace lbf::report {
 
-// Why a run is in no sum of savings, or kTrusted. The first that holds counts.
+// Why it is not known what a run would have saved, or kTrusted. The first that holds counts.
 enum class Trusted : std::uint8_t {
   kTrusted,
   kRunning,
@@ -43,17 +44,15 @@ struct Saved {
   double saved = 0;
   double low = 0;
   double high = 0;
+  // Runs beside them whose predictions are not trusted.
+  std::size_t unknown_steps = 0;
+  double unknown_used = 0;  // as far as it is known
 
   void add(const Saved& other);
 };
 
 // Of a trusted step. The gain counts from the smaller of measured and self-predicted time (advise()).
 Saved saved_by(const Step& step);
-
-struct LeftOut {
-  std::size_t steps = 0;
-  double used = 0;  // node-hours, as far as they are known
-};
 
 class Savings {
  public:
@@ -68,38 +67,34 @@ class Savings {
   };
   // Those that save most first. GROUP: of kGroups.
   std::vector<Line> lines(std::size_t group) const;
-  const LeftOut& left_out(Trusted why) const { return left_out_[static_cast<std::size_t>(why)]; }
-  LeftOut all_left_out() const;
+  // Of all groups, those that are not known for one reason.
+  const Saved& unknown(Trusted why) const { return unknown_[static_cast<std::size_t>(why)]; }
   // Of the trusted steps, those of which lbfd has yet to replay targets: more may be advised later.
   std::size_t with_deferred() const { return with_deferred_; }
 
  private:
   Saved all_;
   std::array<std::map<std::string, Saved>, kGroups.size()> groups_;
-  std::array<LeftOut, kTrustedKinds> left_out_{};
+  std::array<Saved, kTrustedKinds> unknown_{};
   std::size_t with_deferred_ = 0;
 };
 
-// Of which time; since 1970.
-struct SavingsWindow {
-  std::optional<double> since_s;
-  std::optional<double> until_s;
-};
-
+// SELECTION: of which time.
 // "Of 1234 node-hours, 123.4 (80.1 to 150.2) would have been saved ...", without a line end.
-std::string savings_sentence(const Savings& savings, const SavingsWindow& window);
-// "Left out: 12 steps, ...": what is in no sum, and why; without a line end. Empty: nothing is.
-std::string left_out_sentence(const Savings& savings);
+std::string savings_sentence(const Savings& savings, const Selection& selection);
+// "Not known: 12 runs, ...": what is in no sum, and why; without a line end. Empty: nothing is.
+std::string unknown_sentence(const Savings& savings);
 
-// A line for all and for each program, account and partition: Group, Key, Steps, Advised, NodeHours, Saved, Low, High.
+// A line for all and for each program, account and partition: Group, Key, Steps, Advised, NodeHours, Saved, Low, High,
+// NotKnown (node-hours).
 std::string render_savings(const Savings& savings, const TableStyle& style);
 // {"savings":{...}}, as lbf-report(1) says.
-std::string savings_json(const Savings& savings, const SavingsWindow& window);
+std::string savings_json(const Savings& savings, const Selection& selection);
 // Bars. WIDTH in columns.
 enum class PlotCharacters : std::uint8_t { kAscii, kUnicode };
-std::string plot_savings(const Savings& savings, const SavingsWindow& window, std::size_t width,
+std::string plot_savings(const Savings& savings, const Selection& selection, std::size_t width,
                          PlotCharacters characters);
 // A page that needs nothing else. VERSION: of lbf-report.
-std::string savings_html(const Savings& savings, const SavingsWindow& window, std::string_view version);
+std::string savings_html(const Savings& savings, const Selection& selection, std::string_view version);
 
 }  // namespace lbf::report

@@ -103,23 +103,24 @@ std::string savings_table(std::string_view group, const std::vector<Savings::Lin
     const Saved& saved = line.saved;
     rows += fmt::format(
         "<tr><td class=\"text\">{}</td><td>{}</td><td>{}</td><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td>"
-        "<td>{:.4g}</td></tr>",
-        html::escaped(line.key), saved.steps, saved.advised, saved.used, saved.saved, saved.low, saved.high);
+        "<td>{:.4g}</td><td>{:.4g}</td></tr>",
+        html::escaped(line.key), saved.steps, saved.advised, saved.used, saved.saved, saved.low, saved.high,
+        saved.unknown_used);
   }
   return fmt::format(
       "<details><summary>As numbers</summary><div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\" "
       "class=\"text\">{}</th><th scope=\"col\">Steps</th><th scope=\"col\">Advised</th><th "
       "scope=\"col\">Node-hours</th><th scope=\"col\">Saved</th><th scope=\"col\">Low</th><th "
-      "scope=\"col\">High</th></tr></thead><tbody>{}</tbody></table></div></details>",
+      "scope=\"col\">High</th><th scope=\"col\">Not known</th></tr></thead><tbody>{}</tbody></table></div></details>",
       group, rows);
 }
 
 }  // namespace
 
-std::string plot_savings(const Savings& savings, const SavingsWindow& window, std::size_t width,
+std::string plot_savings(const Savings& savings, const Selection& selection, std::size_t width,
                          PlotCharacters characters) {
   width = std::max(width, kNarrowestSavings);
-  std::string out = wrap(savings_sentence(savings, window), width, 0);
+  std::string out = wrap(savings_sentence(savings, selection), width, 0);
   const double longest = longest_bar(savings);
   for (std::size_t group = 0; longest > 0 && group < Savings::kGroups.size(); ++group) {
     const Bars bars = bars_of(savings, group);
@@ -133,11 +134,11 @@ std::string plot_savings(const Savings& savings, const SavingsWindow& window, st
     }
     if (bars.further > 0) out += fmt::format("  and {} more\n", bars.further);
   }
-  const std::string left_out = left_out_sentence(savings);
-  return left_out.empty() ? out : out + '\n' + wrap(left_out, width, 0);
+  const std::string unknown = unknown_sentence(savings);
+  return unknown.empty() ? out : out + '\n' + wrap(unknown, width, 0);
 }
 
-std::string savings_html(const Savings& savings, const SavingsWindow& window, std::string_view version) {
+std::string savings_html(const Savings& savings, const Selection& selection, std::string_view version) {
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link "
@@ -145,9 +146,9 @@ std::string savings_html(const Savings& savings, const SavingsWindow& window, st
       std::string(html::style()) +
       "</style>\n</head>\n<body>\n<main>\n<header><h1>Node-hours that could be "
       "saved</h1></header>\n<section class=\"advice\" aria-labelledby=\"sum\"><h2 id=\"sum\">In all</h2><p>" +
-      html::escaped(savings_sentence(savings, window)) + "</p>";
-  if (const std::string left_out = left_out_sentence(savings); !left_out.empty())
-    out += "<p>" + html::escaped(left_out) + "</p>";
+      html::escaped(savings_sentence(savings, selection)) + "</p>";
+  if (const std::string unknown = unknown_sentence(savings); !unknown.empty())
+    out += "<p>" + html::escaped(unknown) + "</p>";
   out += "</section>\n";
   const double longest = longest_bar(savings);
   for (std::size_t group = 0; group < Savings::kGroups.size(); ++group) {

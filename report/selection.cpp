@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "base/quoted.h"
+#include "base/times.h"
 #include "report/step.h"
 #include "report/text.h"
 
@@ -253,6 +254,13 @@ std::string describe_filters(const Selection& selection) {
   add("-r", list(selection.partitions));
   add("-s", list(selection.states));
   add("-N", selection.nodes);
+  return out;
+}
+
+std::string describe_window(const Selection& selection) {
+  std::string out;
+  if (selection.since) out += " since " + format_timestamp(static_cast<double>(*selection.since));
+  if (selection.until) out += " until " + format_timestamp(static_cast<double>(*selection.until));
   return out;
 }
 

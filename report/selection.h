@@ -75,5 +75,7 @@ std::string describe(const std::vector<JobSelector>& jobs);
 
 // "-A physics -r gpu", as a shell reads it: what leaves steps out, but jobs and times; empty: nothing does.
 std::string describe_filters(const Selection& selection);
+// " since 2026-01-01T00:00:00 until ...": empty where all times are meant.
+std::string describe_window(const Selection& selection);
 
 }  // namespace lbf::report

@@ -284,18 +284,18 @@ class Savings(unittest.TestCase):
         done, _ = self.savings(steps=steps)
         self.assertIn("Of 0.11 node-hours since", done.stdout)
         self.assertIn("program   lmp", done.stdout)
-        self.assertIn("Left out: 1 run, 0.11 node-hours: 1 partial (0.11).", done.stdout)
+        self.assertIn("Not known: 1 run, 0.11 node-hours: 1 partial (0.11).", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
         done, _ = self.savings("-P", "-n", steps=steps)
         self.assertEqual(["all", "program", "account", "partition"], [line.split("|")[0] for line in done.stdout.splitlines()])
-        self.assertIn("Left out: 1 run", done.stderr)
+        self.assertIn("Not known: 1 run", done.stderr)
         self.assertIn("by account", self.savings("--plot", steps=steps)[0].stdout)
         self.assertTrue(self.savings("--plot", "--ascii", steps=steps)[0].stdout.isascii())
         with tempfile.TemporaryDirectory() as folder:
             self.savings("-S", "2023-11-01", "--html", f"{folder}/page.html", steps=steps)
             with open(f"{folder}/page.html", encoding="utf-8") as file:
                 page = file.read()
-        self.assertIn("Left out: 1 run", page)
+        self.assertIn("Not known: 1 run", page)
         self.assertEqual(page, self.savings("-S", "2023-11-01", "--html", "-", steps=steps)[0].stdout)
 
     def test_nothing_to_say(self):
@@ -305,19 +305,33 @@ class Savings(unittest.TestCase):
             self.assertRegex(done.stdout, r"^No run since \S+ has trusted predictions\.\n$")
 
     def test_more_steps_than_one_answer_has(self):
-        """25,000 steps of a second each: lbfd gives the latest 10,000 of a window."""
+        """25,000 steps of a second each, and ten that run all the time: lbfd gives the latest 10,000 of a window."""
         begin = 1700000000
-        steps = [self.saving(job, start=float(begin + job), end=float(begin + job + 1)) for job in range(1, 25001)]
+        steps = [self.saving(job, start=float(begin - 1), end=float(begin + 50000)) for job in range(1, 11)]
+        steps += [self.saving(job, start=begin + job + 0.5, end=float(begin + job + 1)) for job in range(11, 25001)]
 
         def answers(path, query):
-            inside = steps[max(0, int(query["since"]) - begin - 2):max(0, int(query["until"]) - begin)]
+            inside = [one for one in steps if one["end"] >= int(query["since"]) and one["start"] <= int(query["until"])]
             return 200, {"steps": inside[-int(query["limit"]):]}
 
         with FakeLbfd(answers) as lbfd:
             done = lbfd.run("lbf-report", "--savings", "--json", "-S", "2023-11-14T22:00", "-E", "2023-11-15T12:00")
             self.assertEqual((0, ""), (done.returncode, done.stderr))
             self.assertEqual(25000, json.loads(done.stdout)["savings"]["all"]["steps"])
-            self.assertLess(len(lbfd.asked), 20)
+            self.assertEqual(3, len(lbfd.asked))
+
+    def test_more_steps_of_one_second_than_one_answer_has(self):
+        steps = [self.saving(job, start=1700000000.0, end=1700000001.0) for job in range(1, 10002)]
+
+        def answers(path, query):
+            return 200, {"steps": steps[-int(query["limit"]):] if int(query.get("until", 1 << 40)) >= 1700000000 else []}
+
+        with FakeLbfd(answers) as lbfd:
+            done = lbfd.run("lbf-report", "--savings", "--json", "-S", "2023-11-01")
+            self.assertEqual(0, done.returncode, done)
+            self.assertIn("more steps began in one second than lbfd lists", done.stderr)
+            self.assertEqual(10000, json.loads(done.stdout)["savings"]["all"]["steps"])
+            self.assertEqual(3, len(lbfd.asked))
 
     def test_options_that_do_not_go_with_it(self):
         with FakeLbfd(always()) as lbfd:

@@ -58,16 +58,9 @@ constexpr std::chrono::milliseconds kLastBriefPoll{100};
 constexpr Seconds kBriefSlurmPatienceS = 0.5;
 constexpr Seconds kSlurmPatienceS = 5;
 
-std::string window_of(const Selection& selection) {
-  std::string out;
-  if (selection.since) out += " since " + format_timestamp(static_cast<double>(*selection.since));
-  if (selection.until) out += " until " + format_timestamp(static_cast<double>(*selection.until));
-  return out;
-}
-
 std::string nothing_in_window(const Selection& selection) {
   const std::string filters = describe_filters(selection);
-  return "no steps with predictions" + (filters.empty() ? "" : " match " + filters) + window_of(selection) +
+  return "no steps with predictions" + (filters.empty() ? "" : " match " + filters) + describe_window(selection) +
          (filters.empty() ? "; run one with srun --lbf-predict" : "; leave a filter out") +
          ", or look further back with -S, for example -S now-7days";
 }
@@ -110,7 +103,7 @@ int print_accuracy(HttpClient& client, const Selection& selection, const ReportO
   if (!lines) return kReportMessages.fail(lines.error());
   const int status = write_report(render_accuracy(*lines, table_style(options)));
   if (status == 0 && lines->front().errors.outcomes == 0) {
-    const std::string which = describe_filters(selection) + window_of(selection);
+    const std::string which = describe_filters(selection) + describe_window(selection);
     std::fprintf(stderr,
                  "lbf-report: no outcomes %s: there is one for each complete run with srun --lbf-predict, and one for "
                  "each run where an earlier one of the same program was predicted\n",

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -83,13 +85,16 @@ Result<void> ask_rows(HttpClient& client, Selection& selection, const std::funct
 
 namespace {
 
-// Whether an answer had as many steps as it may; TAKE gets those that are not SEEN.
-Result<bool> ask_window(HttpClient& client, Selection& selection, std::set<std::string>& seen,
-                        const std::function<void(Step& step)>& take) {
-  bool is_full = false;
+// Gives TAKE the steps of SELECTION that are not SEEN. Until when further ones had begun, where an answer has as many
+// as it may: it has the latest.
+Result<std::optional<std::time_t>> ask_latest(HttpClient& client, Selection& selection, std::set<std::string>& seen,
+                                              const std::function<void(Step& step)>& take) {
+  std::optional<std::time_t> further;
   std::size_t steps = 0;  // of the answer at hand
+  double oldest_s = 0;
   const auto count = [&](Step& step) {
-    ++steps;
+    const double start_s = step.start_s.value_or(0);
+    oldest_s = steps++ == 0 ? start_s : std::min(oldest_s, start_s);
     if (seen.insert(key_of(step)).second) take(step);
   };
   std::optional<RowsStream> rows;
@@ -98,13 +103,14 @@ Result<bool> ask_window(HttpClient& client, Selection& selection, std::set<std::
       client, selection, [&rows](std::string_view piece) { rows->add(piece); },
       [&]() -> Result<void> {
         auto read = rows->end();
-        is_full = is_full || steps >= selection.limit;
+        const auto until = static_cast<std::time_t>(std::ceil(oldest_s));
+        if (steps >= selection.limit) further = std::max(further.value_or(until), until);
         steps = 0;
         rows.emplace(count);
         return read;
       });
   if (!asked) return asked.error();
-  return is_full;
+  return further;
 }
 
 }  // namespace
@@ -112,30 +118,15 @@ Result<bool> ask_window(HttpClient& client, Selection& selection, std::set<std::
 Result<bool> ask_all_rows(HttpClient& client, Selection& selection, const std::function<void(Step& step)>& take) {
   std::set<std::string> seen;
   bool is_whole = true;
-  struct Window {
-    std::time_t since;
-    std::time_t until;
-  };
-  std::vector<Window> windows = {{selection.since.value_or(0), selection.until.value_or(std::time(nullptr))}};
-  while (!windows.empty()) {
-    const auto [since, until] = windows.back();
-    windows.pop_back();
-    Selection part = selection;
-    part.since = since;
-    part.until = until;
-    const std::size_t seen_before = seen.size();
-    const auto is_full = ask_window(client, part, seen, take);
-    if (!is_full) return is_full.error();
-    const std::time_t middle = since + (until - since) / 2;
-    // The same steps again: all of them run through the whole window, and so through its halves.
-    if (*is_full && middle > since && seen.size() > seen_before) {
-      windows.push_back({since, middle});
-      windows.push_back({middle, until});
-    } else if (*is_full) {
-      is_whole = false;
-    }
+  Selection part = selection;
+  while (true) {
+    const auto further = ask_latest(client, part, seen, take);
+    if (!further) return further.error();
+    if (!further->has_value()) return is_whole;
+    const bool is_one_second = part.until && **further >= *part.until;
+    is_whole = is_whole && !is_one_second;
+    part.until = is_one_second ? *part.until - 1 : **further;
   }
-  return is_whole;
 }
 
 namespace {

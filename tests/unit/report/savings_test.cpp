@@ -140,8 +140,7 @@ TEST(Savings, ByProgramAccountAndPartition) {
   for (const Savings::Line& line : accounts) EXPECT_DOUBLE_EQ(line.saved.saved, 3);
   EXPECT_EQ(accounts[0].key, "-");
   EXPECT_EQ(savings.lines(2).size(), 1u);
-  EXPECT_EQ(savings.left_out(Trusted::kPartial).steps, 1u);
-  EXPECT_DOUBLE_EQ(savings.all_left_out().used, 8);
+  EXPECT_EQ(savings.unknown(Trusted::kPartial).unknown_steps, 1u);
   EXPECT_EQ(savings.with_deferred(), 1u);
 }
 
@@ -150,17 +149,40 @@ TEST(Savings, TheSentences) {
   EXPECT_THAT(
       savings_sentence(savings, {}),
       StartsWith("Of 16.0 node-hours, 9.00 (56.2 %) would have been saved at the advised node counts; between "));
-  EXPECT_EQ(left_out_sentence(savings),
-            "Left out: 2 runs, 8.00 node-hours: 1 partial (4.00), 1 self-prediction error above 10 % (4.00). Of 1 run "
+  EXPECT_EQ(unknown_sentence(savings),
+            "Not known: 2 runs, 8.00 node-hours: 1 partial (4.00), 1 self-prediction error above 10 % (4.00). Of 1 run "
             "further targets are to be replayed yet.");
   EXPECT_EQ(savings_sentence({}, {}), "No run has trusted predictions.");
-  EXPECT_EQ(left_out_sentence({}), "");
+  EXPECT_EQ(unknown_sentence({}), "");
+}
+
+// A run that is not trusted saves nothing that is known: it is in no sum, and its node-hours stand beside the sums.
+TEST(Savings, RunsThatAreNotTrustedAreNotKnownInEachGroup) {
+  Savings savings = some();
+  Step wrong = step("mystery", "biology");
+  wrong.predictions[0].self_error_percent = 30;
+  savings.add(wrong);
+  EXPECT_DOUBLE_EQ(savings.all().used, 16);
+  EXPECT_EQ(savings.all().unknown_steps, 3u);
+  EXPECT_DOUBLE_EQ(savings.all().unknown_used, 12);
+  for (std::size_t group = 0; group < Savings::kGroups.size(); ++group) {
+    Saved sum;
+    for (const Savings::Line& line : savings.lines(group)) sum.add(line.saved);
+    EXPECT_DOUBLE_EQ(sum.unknown_used, 12) << Savings::kGroups[group];
+    EXPECT_DOUBLE_EQ(sum.used, 16) << Savings::kGroups[group];
+  }
+  const Savings::Line last = savings.lines(0).back();
+  EXPECT_EQ(last.key, "mystery");
+  EXPECT_EQ(last.saved.steps, 0u);
+  EXPECT_EQ(last.saved.high, 0);
+  EXPECT_DOUBLE_EQ(last.saved.unknown_used, 4);
 }
 
 TEST(Savings, Table) {
   const std::string table = render_savings(some(), {});
-  EXPECT_THAT(table, StartsWith("Group     Key                 Steps Advised NodeHours    Saved      Low     High\n"));
-  EXPECT_THAT(table, HasSubstr("\nprogram   lmp                     3       2     "));
+  EXPECT_THAT(table, StartsWith("Group     Key           Steps Advised NodeHours   Saved     Low    High NotKnown\n"));
+  EXPECT_THAT(table, HasSubstr("\nprogram   lmp               3       2      12.0    6.00 "));
+  EXPECT_THAT(table, HasSubstr("    8.00\nprogram   pw.x              1       1      4.00    3.00 "));
   EXPECT_EQ(render_savings({}, {}), "");
   TableStyle parsable;
   parsable.parsable = true;
@@ -169,14 +191,17 @@ TEST(Savings, Table) {
 }
 
 TEST(Savings, Json) {
-  const auto json = nlohmann::json::parse(savings_json(some(), {1700000000.0, std::nullopt}));
+  Selection selection;
+  selection.since = 1700000000;
+  const auto json = nlohmann::json::parse(savings_json(some(), selection));
   const auto& savings = json["savings"];
   EXPECT_EQ(savings["since"], 1700000000.0);
   EXPECT_TRUE(savings["until"].is_null());
   EXPECT_EQ(savings["all"]["saved_node_hours"], 9.0);
   EXPECT_EQ(savings["by_program"][0]["program"], "lmp");
   EXPECT_EQ(savings["by_account"].size(), 3u);
-  EXPECT_EQ(savings["left_out"][0], (nlohmann::json{{"why", "partial"}, {"steps", 1}, {"node_hours", 4.0}}));
+  EXPECT_EQ(savings["all"]["not_known_node_hours"], 8.0);
+  EXPECT_EQ(savings["not_known"][0], (nlohmann::json{{"why", "partial"}, {"steps", 1}, {"node_hours", 4.0}}));
   EXPECT_EQ(savings["steps_with_deferred_targets"], 1);
 }
 
@@ -186,12 +211,13 @@ TEST(Savings, PlotAndPageHaveEveryGroupAndWhatIsLeftOut) {
   savings.add(evil);
   for (const auto characters : {PlotCharacters::kAscii, PlotCharacters::kUnicode}) {
     const std::string plot = plot_savings(savings, {}, 80, characters);
-    for (const char* words : {"by program", "by account", "by partition", "lmp", "physics", "main", "Left out: 2 runs"})
+    for (const char* words :
+         {"by program", "by account", "by partition", "lmp", "physics", "main", "Not known: 2 runs"})
       EXPECT_THAT(plot, HasSubstr(words));
     EXPECT_EQ(plot.find('\x1b'), std::string::npos);
   }
   const std::string page = savings_html(savings, {}, "0.2.0");
-  for (const char* words : {"By program", "By account", "By partition", "&lt;b&gt;&amp;", "Left out: 2 runs", "<svg"})
+  for (const char* words : {"By program", "By account", "By partition", "&lt;b&gt;&amp;", "Not known: 2 runs", "<svg"})
     EXPECT_THAT(page, HasSubstr(words));
   for (const char* words : {"<script", "http://", "https://", "\x1b", "<b>"})
     EXPECT_EQ(page.find(words), std::string::npos);
