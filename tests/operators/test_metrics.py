@@ -1,30 +1,16 @@
 #!/usr/bin/python3
-"""GET /metrics: OpenMetrics as the specification wants it, for those who may read it; Prometheus takes it."""
+"""GET /metrics: OpenMetrics as the specification wants it, for those who may read it."""
 
 import json
 import os
 import re
-import shutil
-import socket
-import subprocess
-import tempfile
 import time
 import unittest
-import urllib.error
-import urllib.request
 
 import openmetrics
-from certificates import Authority, TlsLbfd
 from lbfd import METRICS_TOKEN, Lbfd
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-
-
-def program(name):
-    found = shutil.which(name)
-    if found is None:
-        raise unittest.SkipTest(f"{name} is not installed (Debian's package prometheus)")
-    return found
 
 
 class Strictness(unittest.TestCase):
@@ -99,75 +85,6 @@ class Metrics(unittest.TestCase):
         with Lbfd() as lbfd:
             families = openmetrics.parse(lbfd.request("GET", "/metrics")[2])
         self.assertEqual(sorted(openmetrics.sample_names(families)), sorted(named))
-
-    def test_promtool_has_nothing_against_it(self):
-        promtool = program("promtool")
-        with Lbfd() as lbfd:
-            text = openmetrics.as_text_format(lbfd.request("GET", "/metrics")[2])
-        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
-        self.assertEqual((0, ""), (done.returncode, done.stdout + done.stderr))
-        done = subprocess.run([promtool, "check", "metrics"], input=text.replace("# HELP", "# "), capture_output=True, text=True, check=False)
-        self.assertNotEqual(0, done.returncode)
-
-
-class Prometheus(unittest.TestCase):
-    """Its own list of targets says how a scrape went. It reads TCP alone: lbfd's Unix socket is for others."""
-
-    def test_its_target_is_up(self):
-        with Lbfd() as lbfd:
-            lbfd.write("no-token", "x" * 64)
-            self.assertEqual(("up", ""), self.scraped(lbfd, ""))
-            self.assertIn("401", self.scraped(lbfd, "", token_file="no-token")[1])
-
-    def test_its_target_is_up_over_tls(self):
-        with TlsLbfd() as lbfd:
-            self.assertEqual(("up", ""), self.scraped(lbfd, f"scheme: https\n  tls_config: {{ca_file: {lbfd.authority.file}}}"))
-            health, error = self.scraped(lbfd, f"scheme: https\n  tls_config: {{ca_file: {Authority(lbfd.folder.name, 'other').file}}}")
-            self.assertEqual("down", health)
-            self.assertIn("certificate signed by unknown authority", error)
-
-    def scraped(self, lbfd, scheme, token_file="metrics-token"):
-        """Health and error of the target."""
-        with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-            free.close()
-            with open(f"{folder}/prometheus.yml", "w", encoding="utf-8") as file:
-                file.write(f"""
-global: {{scrape_interval: 1s}}
-rule_files: [{os.path.join(ROOT, "etc/prometheus/lbfd.rules.yml")}]
-scrape_configs:
-- job_name: lbfd
-  {scheme}
-  authorization: {{credentials_file: {lbfd.path(token_file)}}}
-  static_configs: [{{targets: ["127.0.0.1:{lbfd.port}"]}}]
-""")
-            with open(f"{folder}/log", "w", encoding="utf-8") as log, \
-                    subprocess.Popen([program("prometheus"), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
-                                      f"--web.listen-address=127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log) as process:
-                try:
-                    return self.target(port, f"{folder}/log")
-                finally:
-                    process.terminate()
-
-    def target(self, port, log):
-        def ask(path):
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=10) as answer:
-                return json.load(answer)["data"]
-        give_up = time.monotonic() + 60
-        while time.monotonic() < give_up:
-            try:
-                for target in ask("targets")["activeTargets"]:
-                    if target["health"] == "up":
-                        build, = ask("query?query=lbfd_build_info")["result"]
-                        self.assertIn("version", build["metric"])
-                    if target["health"] != "unknown":
-                        return target["health"], target["lastError"]
-            except (urllib.error.URLError, ConnectionError):
-                pass
-            time.sleep(0.2)
-        with open(log, encoding="utf-8") as file:
-            self.fail(f"Prometheus does not scrape: {file.read()}")
 
 
 if __name__ == "__main__":
