@@ -25,7 +25,7 @@ class TlsCertificate {
   // before them stays.
   std::shared_ptr<boost::asio::ssl::context> context();
 
-  // The last day of the certificate, negative where it is over.
+  // Until the certificate ends; negative: it has.
   double days_left() const;
 
  private:
