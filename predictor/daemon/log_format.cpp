@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -72,14 +73,9 @@ LogEntry entry_of(std::string_view message) {
   return is_key ? entry : none;
 }
 
-// In the quotes of JSON, and of logfmt. REQUIRES: log_text() of something.
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
+// In the quotes of JSON, which are those of logfmt.
+std::string in_quotes(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 class StructuredFormatter : public spdlog::formatter {

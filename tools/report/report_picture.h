@@ -20,11 +20,11 @@ bool use_unicode(const ReportOptions& options);
 
 std::string plots(const std::vector<report::Step>& steps, const ReportOptions& options);
 
-// The page of one of `steps` into the file of --html; `joined` is lbfd's answer that has them. lbfd is asked
-// for the step's picture; where there is none the page says why. An exit status.
 // PAGE into the file of --html; `-` is standard output. An exit status.
 int write_page(const std::string& page, const std::string& path);
 
+// The page of one of `steps` into the file of --html; `joined` is lbfd's answer that has them. lbfd is asked
+// for the step's picture; where there is none the page says why. An exit status.
 int write_html(HttpClient& client, const std::vector<report::Step>& steps, const std::string& joined,
                const ReportOptions& options);
 

@@ -5,19 +5,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
-#include <sstream>
 #include <utility>
 
 namespace lbf::daemon {
 namespace {
 
 // --- this process, as Prometheus' own client libraries name it
+
+const Seconds kStartS = std::chrono::duration<Seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 
 double cpu_s() {
   struct rusage usage {};
@@ -34,22 +34,6 @@ double resident_bytes() {
   std::uint64_t resident = 0;
   if (!(file >> all >> resident)) return 0;
   return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
-// proc(5): the 22nd word of stat is the start after boot, in ticks; btime of /proc/stat is the boot.
-double start_s() {
-  std::ifstream stat("/proc/self/stat");
-  std::string text((std::istreambuf_iterator<char>(stat)), std::istreambuf_iterator<char>());
-  std::istringstream words(text.substr(std::min(text.size(), text.rfind(')') + 1)));
-  std::string word;
-  for (int i = 3; i < 22 && words >> word; ++i) continue;
-  double ticks = 0;
-  words >> ticks;
-  std::ifstream system("/proc/stat");
-  double boot_s = 0;
-  while (system >> word && word != "btime") system.ignore(1 << 20, '\n');
-  system >> boot_s;
-  return boot_s + ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 // --- the text
@@ -70,7 +54,7 @@ double as_number(std::uint64_t value) {
 
 // clang-format off
 constexpr auto kFamilies = std::to_array<Family>({
-    {"process_start_time_seconds", Type::kGauge, "seconds", "When lbfd started, since the epoch.", [](const MetricsSource&) { return start_s(); }},
+    {"process_start_time_seconds", Type::kGauge, "seconds", "When lbfd started, since the epoch.", [](const MetricsSource&) { return kStartS; }},
     {"process_cpu_seconds", Type::kCounter, "seconds", "Processor time of lbfd.", [](const MetricsSource&) { return cpu_s(); }},
     {"process_resident_memory_bytes", Type::kGauge, "bytes", "Memory of lbfd.", [](const MetricsSource&) { return resident_bytes(); }},
     {"lbfd_steps_running", Type::kGauge, "", "Steps under way.", [](const MetricsSource& s) { return as_number(s.now.running); }},
