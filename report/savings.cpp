@@ -143,8 +143,8 @@ std::string savings_sentence(const Savings& savings, const Selection& selection)
   const Saved& all = savings.all();
   if (all.steps == 0) return "No run" + describe_window(selection) + " has trusted predictions.";
   return fmt::format(
-      "Of {} node-hours{}, {} ({:.1f} %) would have been saved at the advised node counts; between {} and {} by the "
-      "predictions' intervals. {}, {} with an advice.",
+      "Of {} node-hours with trusted predictions{}, {} ({:.1f} %) would have been saved at the advised node counts; "
+      "between {} and {} by the predictions' intervals. {}, {} with an advice.",
       hours(all.used), describe_window(selection), hours(all.saved), all.used > 0 ? 100 * all.saved / all.used : 0,
       hours(all.low), hours(all.high), plural(all.steps, "run"), all.advised);
 }

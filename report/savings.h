@@ -80,7 +80,7 @@ class Savings {
 };
 
 // SELECTION: of which time.
-// "Of 1234 node-hours, 123.4 (80.1 to 150.2) would have been saved ...", without a line end.
+// "Of 1234 node-hours with trusted predictions, 123.4 (10.0 %) would have been saved ...", without a line end.
 std::string savings_sentence(const Savings& savings, const Selection& selection);
 // "Not known: 12 runs, ...": what is in no sum, and why; without a line end. Empty: nothing is.
 std::string unknown_sentence(const Savings& savings);

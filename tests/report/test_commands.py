@@ -282,7 +282,7 @@ class Savings(unittest.TestCase):
     def test_forms(self):
         steps = [self.saving(), self.saving(124, state="partial", why_partial="x")]
         done, _ = self.savings(steps=steps)
-        self.assertIn("Of 0.11 node-hours since", done.stdout)
+        self.assertIn("Of 0.11 node-hours with trusted predictions since", done.stdout)
         self.assertIn("program   lmp", done.stdout)
         self.assertIn("Not known: 1 run, 0.11 node-hours: 1 partial (0.11).", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)

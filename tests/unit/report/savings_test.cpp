@@ -146,9 +146,8 @@ TEST(Savings, ByProgramAccountAndPartition) {
 
 TEST(Savings, TheSentences) {
   const Savings savings = some();
-  EXPECT_THAT(
-      savings_sentence(savings, {}),
-      StartsWith("Of 16.0 node-hours, 9.00 (56.2 %) would have been saved at the advised node counts; between "));
+  EXPECT_THAT(savings_sentence(savings, {}), StartsWith("Of 16.0 node-hours with trusted predictions, 9.00 (56.2 %) "
+                                                        "would have been saved at the advised node counts; between "));
   EXPECT_EQ(unknown_sentence(savings),
             "Not known: 2 runs, 8.00 node-hours: 1 partial (4.00), 1 self-prediction error above 10 % (4.00). Of 1 run "
             "further targets are to be replayed yet.");
