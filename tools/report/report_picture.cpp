@@ -15,6 +15,7 @@
 #include "report/html.h"
 #include "report/picture.h"
 #include "report/plot.h"
+#include "report/render.h"
 #include "report/text.h"
 #include "tools/report/report_message.h"
 #include "tools/report/report_query.h"
