@@ -2,6 +2,7 @@
 #include "base/http_client.h"
 
 #include <curl/curl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -28,6 +29,9 @@ using CurlHandle = UniqueHandle<CURL*, CleanupCurl>;
 
 constexpr std::string_view kUnixScheme = "unix:";
 constexpr std::string_view kTcpScheme = "http://";
+constexpr std::string_view kTlsScheme = "https://";
+// The CA of a site's lbfd; without the file those of the system.
+constexpr const char* kCaFile = "/etc/lbf/ca.pem";
 
 class HeaderList {
  public:
@@ -83,9 +87,15 @@ long milliseconds(Seconds seconds) {
   return std::lround(seconds * 1e3);
 }
 
+std::string ca_file() {
+  const char* const named = std::getenv("LBF_CA_FILE");
+  if (named != nullptr && *named != '\0') return named;
+  return ::access(kCaFile, R_OK) == 0 ? kCaFile : "";
+}
+
 Error bad_server(std::string_view server) {
   return invalid_input("'" + std::string(server) +
-                       "' is no address of lbfd: give unix:/path/of/socket or http://host:port");
+                       "' is no address of lbfd: give unix:/path/of/socket, http://host:port or https://host:port");
 }
 
 }  // namespace
@@ -94,6 +104,7 @@ struct HttpClient::State {
   std::string server;
   std::string socket_path;  // empty: TCP
   std::string base_url;     // without the target
+  std::string ca_file;      // empty: those of the system, or no TLS
   HttpClientOptions options;
   CurlHandle curl;
 
@@ -111,10 +122,12 @@ Result<HttpClient> HttpClient::make(std::string_view server, HttpClientOptions o
     state->socket_path = server.substr(kUnixScheme.size());
     if (!state->socket_path.starts_with('/')) return bad_server(server);
     state->base_url = "http://localhost";
-  } else if (server.starts_with(kTcpScheme)) {
+  } else if (server.starts_with(kTcpScheme) || server.starts_with(kTlsScheme)) {
+    const std::string_view scheme = server.starts_with(kTlsScheme) ? kTlsScheme : kTcpScheme;
+    if (scheme == kTlsScheme) state->ca_file = ca_file();
     while (server.ends_with('/')) server.remove_suffix(1);
     const std::string_view authority =
-        server.size() > kTcpScheme.size() ? server.substr(kTcpScheme.size()) : std::string_view();
+        server.size() > scheme.size() ? server.substr(scheme.size()) : std::string_view();
     if (authority.empty() || authority.find_first_of("/?#@ \t\r\n") != std::string_view::npos) {
       return bad_server(state->server);
     }
@@ -124,8 +137,10 @@ Result<HttpClient> HttpClient::make(std::string_view server, HttpClientOptions o
   }
 
   static std::once_flag initialised;
-  // Without TLS: lbfd has none, and setting it up takes milliseconds of every short command.
-  std::call_once(initialised, [] { curl_global_init(CURL_GLOBAL_NOTHING); });
+  // Without TLS where the server has none: setting it up takes milliseconds of every short command. OpenSSL does it by
+  // itself where a later client needs it.
+  const bool has_tls = state->base_url.starts_with(kTlsScheme);
+  std::call_once(initialised, [has_tls] { curl_global_init(has_tls ? CURL_GLOBAL_SSL : CURL_GLOBAL_NOTHING); });
   state->curl.reset(curl_easy_init());
   if (!state->curl) return Error{ErrorCode::kLimit, "libcurl: out of memory"};
   return HttpClient(std::move(state));
@@ -173,6 +188,7 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
     curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, state.socket_path.c_str());
   }
   curl_easy_setopt(curl, CURLOPT_PROXY, "");  // http_proxy is for the web, not for this site's daemon
+  if (!state.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, state.ca_file.c_str());
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method_text.c_str());
@@ -208,6 +224,12 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
   }
   if (code == CURLE_COULDNT_CONNECT && !state.socket_path.empty()) {
     return state.cannot_reach("nothing listens there");  // curl names a host and port that nobody gave
+  }
+  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+    return Error{ErrorCode::kUnavailable,
+                 "lbfd at " + state.server +
+                     " is not trusted: " + (why[0] != '\0' ? why.data() : curl_easy_strerror(code)) +
+                     ": the CA of its certificate belongs into " + kCaFile + ", or LBF_CA_FILE names it"};
   }
   if (code != CURLE_OK) return state.cannot_reach(why[0] != '\0' ? why.data() : curl_easy_strerror(code));
   return HttpResponse{static_cast<int>(status), std::move(received.body)};

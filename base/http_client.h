@@ -37,7 +37,8 @@ enum class HttpAuth { kMunge, kNone };  // kNone: GET /v1/health only
 
 class HttpClient {
  public:
-  // SERVER: "unix:/path/of/socket" or "http://host:port". Errors: kInvalidInput for anything else.
+  // SERVER: "unix:/path/of/socket", "http://host:port" or "https://host:port", whose certificate must be of a CA in the
+  // file that LBF_CA_FILE names, else in /etc/lbf/ca.pem, else of the system. Errors: kInvalidInput for anything else.
   static Result<HttpClient> make(std::string_view server, HttpClientOptions options = {});
 
   HttpClient(HttpClient&&) noexcept;

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "db/migrations.h"
@@ -66,6 +67,20 @@ int user_version(SQLite::Database& connection) {
   return connection.execAndGet("PRAGMA user_version").getInt();
 }
 
+Result<int> known_version(const std::string& path, int found) {
+  const int known = migrations().back().number;
+  if (found <= known) return found;
+  return invalid_input(path + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
+                       std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
+}
+
+// What ends a path in an URI.
+std::string in_uri(std::string_view path) {
+  std::string out;
+  for (const char c : path) out += c == '%' ? "%25" : c == '?' ? "%3f" : c == '#' ? "%23" : std::string(1, c);
+  return out;
+}
+
 }  // namespace
 
 Database::Database(std::string path, std::unique_ptr<SQLite::Database> connection, bool created)
@@ -104,14 +119,23 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, std::c
   }
 }
 
-Result<void> Database::migrate() {
-  const int known = migrations().back().number;
-  const int found = schema_version();
-  if (found > known) {
-    return invalid_input(path_ + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
-                         std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
+Result<int> Database::stored_schema_version(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT) return 0;
+  // A log beside the file has what the file has not yet. Where there is none sqlite would make one to read.
+  const bool has_log = ::access((path + "-wal").c_str(), F_OK) == 0;
+  try {
+    SQLite::Database connection("file:" + in_uri(path) + (has_log ? "?mode=ro" : "?immutable=1"),
+                                SQLite::OPEN_READONLY | SQLite::OPEN_URI);
+    return known_version(path, user_version(connection));
+  } catch (const SQLite::Exception& exception) {
+    return error_of(path, exception);
   }
-  if (found == known) return {};
+}
+
+Result<void> Database::migrate() {
+  const int found = schema_version();
+  if (auto known = known_version(path_, found); !known) return known.error();
+  if (found == migrations().back().number) return {};
   // A migration that makes a table anew must not delete what refers to its rows; inside a transaction sqlite takes no
   // change of this.
   write_pragma("foreign_keys = OFF");

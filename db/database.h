@@ -26,10 +26,14 @@ class Database {
   // by a newer lbfd), kUnavailable (locked for longer), kPermission, kIo.
   static Result<std::unique_ptr<Database>> open(const std::string& path,
                                                 std::chrono::milliseconds busy_timeout = std::chrono::seconds(10));
+  // Which schema the file has, whoever writes it meanwhile; 0: there is no file. Nothing is written.
+  // Errors: kInvalidInput (not a database, or of a newer lbfd), kPermission, kIo.
+  static Result<int> stored_schema_version(const std::string& path);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
+  const std::string& path() const { return path_; }
   bool created() const { return created_; }  // there was no file: earlier predictions are not in it
   int schema_version() const;
 

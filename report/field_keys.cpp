@@ -43,6 +43,12 @@ std::string row_keys_of_overhead() {
                   "cost.seen_share,targets_deferred,targets_taken_up");
 }
 
+std::string row_keys_of_savings() {
+  return with_key(with_key(std::string(kOfEveryStep), gain_keys()),
+                  "start,command,command_cut,account,partition,node_count,network,others_s,limited_s,"
+                  "predictions.nodes,predictions.network,predictions.why_stuck,predictions.why_deferred");
+}
+
 std::string with_key(std::string keys, std::string_view key) {
   add_keys(keys, key);
   return keys;

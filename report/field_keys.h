@@ -13,6 +13,8 @@ namespace lbf::report {
 std::string row_keys_of(const std::vector<Column>& columns);
 // The same for summarize_overhead().
 std::string row_keys_of_overhead();
+// The same for Savings.
+std::string row_keys_of_savings();
 // With what one_per_job() decides by.
 std::string with_key(std::string keys, std::string_view key);
 

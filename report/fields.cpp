@@ -79,15 +79,16 @@ const std::string kSpeedup = kSeenEnough +
                              "predictions.measured_at_progress_s";
 // What says how far a prediction may be off (trust_of).
 const std::string kTrust =
-    ",predictions.kind,predictions.self_error_percent,lost_events,events,wildcard_receives,messages,unmodelled_s,ranks,"
-    "why_partial";
+    ",predictions.kind,predictions.self_error_percent,predictions.memory_percent,lost_events,events,wildcard_receives,"
+    "messages,unmodelled_s,ranks,why_partial";
+const std::string kGain = kSpeedup + kTrust;
 
 // What is computed from several fields.
 std::vector<Field> computed_fields() {
   return {
       {"Best", 10, false, false, kSeenEnough + "predictions.predicted_s",
        [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
-      {"BestGain", 8, false, false, kSpeedup + kTrust,
+      {"BestGain", 8, false, false, kGain,
        [](S s, T) {
          const TargetPrediction* const best = fastest(s);
          if (best == nullptr) return std::string();
@@ -307,6 +308,10 @@ std::string shown_cell(std::string text, std::size_t width, bool left, const Tab
   for (std::size_t at = text.find(reserved); at != std::string::npos; at = text.find(reserved, at + 1))
     text.replace(at, reserved.size(), otherwise);
   return text;
+}
+
+std::string_view gain_keys() {
+  return kGain;
 }
 
 const std::vector<Field>& all_fields() {

@@ -34,6 +34,9 @@ struct Field {
 // In alphabetical order. Those that show one field of a record are lines of protocol/.
 const std::vector<Field>& all_fields();
 
+// Keys of ROWS that advise() and speedup() read of a step and its predictions, beside nodes and networks.
+std::string_view gain_keys();
+
 struct Column {
   const Field* field;
   std::size_t width;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/times.h"
+#include "report/row_table.h"
 #include "report/text.h"
 
 namespace lbf::report {
@@ -76,12 +77,6 @@ class Collected {
   WeightedMean seen_;
 };
 
-std::string program_of(const Step& step) {
-  const std::string command = command_line(step);
-  const std::string program = command.substr(0, command.find(' '));
-  return program.empty() ? "-" : program;
-}
-
 std::string percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}%", *value) : "-";
 }
@@ -93,15 +88,6 @@ std::string limits(const OverheadSummary& summary) {
   }
   return fmt::format("{:g}-{:g}%", *summary.lowest_limit_percent, *summary.highest_limit_percent);
 }
-
-template <typename Row>
-struct ColumnOf {
-  std::string_view name;
-  std::size_t width;
-  bool left;
-  std::string (*value)(const Row&);
-  bool is_id = false;  // as wide as its longest cell
-};
 
 std::string milliseconds(const std::optional<Seconds>& value) {
   return value ? fmt::format("{:.1f}ms", 1e3 * *value) : "-";
@@ -200,40 +186,6 @@ void add_rows(const Step& step, std::vector<PartRow>& rows) {
     rows.push_back(row_of("  " + (named ? step.nodes[node.number] : "node " + std::to_string(node.number)), node));
   }
   for (const CostPart& rank : cost.ranks) rows.push_back(row_of("  rank " + std::to_string(rank.number), rank));
-}
-
-template <typename Row, std::size_t kCount>
-std::string render_rows(const std::vector<Row>& rows, const std::array<ColumnOf<Row>, kCount>& columns,
-                        const TableStyle& style) {
-  std::string out;
-  std::array<std::size_t, kCount> widths{};
-  for (std::size_t i = 0; i < kCount; ++i) {
-    widths[i] = columns[i].width;
-    if (!columns[i].is_id) continue;
-    for (const Row& row : rows) widths[i] = std::max(widths[i], display_width(columns[i].value(row)));
-  }
-  const auto line = [&](const auto& cell_of) {
-    std::string text;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (i > 0) text += style.parsable ? style.delimiter : " ";
-      text += shown_cell(cell_of(i), widths[i], columns[i].left, style);
-    }
-    if (style.parsable) {
-      if (style.trailing) text += style.delimiter;
-    } else {
-      text.erase(text.find_last_not_of(' ') + 1);
-    }
-    out += text + '\n';
-  };
-  if (rows.empty()) return out;
-  if (style.header) {
-    line([&](std::size_t i) { return std::string(columns[i].name); });
-    if (!style.parsable) line([&](std::size_t i) { return std::string(widths[i], '-'); });
-  }
-  for (const Row& row : rows) {
-    line([&](std::size_t i) { return columns[i].value(row); });
-  }
-  return out;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "base/quoted.h"
+#include "base/times.h"
 #include "report/step.h"
 #include "report/text.h"
 
@@ -173,7 +174,7 @@ std::string percent_encoded(std::string_view text) {
 }
 
 std::vector<std::string> request_targets(const Selection& selection) {
-  std::string window = fmt::format("&limit={}", kStepLimit);
+  std::string window = fmt::format("&limit={}", selection.limit);
   if (selection.since) window += fmt::format("&since={}", *selection.since);
   if (selection.until) window += fmt::format("&until={}", *selection.until);
   if (selection.submit_s) window += fmt::format("&submit={}", *selection.submit_s);
@@ -253,6 +254,13 @@ std::string describe_filters(const Selection& selection) {
   add("-r", list(selection.partitions));
   add("-s", list(selection.states));
   add("-N", selection.nodes);
+  return out;
+}
+
+std::string describe_window(const Selection& selection) {
+  std::string out;
+  if (selection.since) out += " since " + format_timestamp(static_cast<double>(*selection.since));
+  if (selection.until) out += " until " + format_timestamp(static_cast<double>(*selection.until));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Which steps: sacct's -j, -u, -a, -S, -E as requests to lbfd (docs/formats/http-v1.md, GET /v1/steps).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <optional>
@@ -21,6 +22,10 @@ struct JobSelector {
   friend bool operator==(const JobSelector&, const JobSelector&) = default;
 };
 
+// The most steps that one request asks for, and those that lbfd gives; it leaves out the oldest.
+inline constexpr std::size_t kStepLimit = 1000;
+inline constexpr std::size_t kMostSteps = 10000;
+
 struct Selection {
   std::vector<JobSelector> jobs;   // empty: every job
   std::vector<std::string> users;  // names or uids; empty: the caller
@@ -35,9 +40,10 @@ struct Selection {
   bool duplicates = false;                // also the earlier ones
   std::optional<std::time_t> since;
   std::optional<std::time_t> until;
-  bool detail = false;   // also what lists leave out: rank_finish_s
-  bool summary = false;  // only what lists of steps show: two predictions of each
-  std::string rows;      // not empty: these values as rows (field_keys.h)
+  bool detail = false;             // also what lists leave out: rank_finish_s
+  bool summary = false;            // only what lists of steps show: two predictions of each
+  std::string rows;                // not empty: these values as rows (field_keys.h)
+  std::size_t limit = kStepLimit;  // of each request
 };
 
 // "12,13.0,14.batch,15_3.0,15_[1-3,7],16+1". A job without _TASK or +OFFSET is all tasks of that array, all components
@@ -49,9 +55,6 @@ Result<std::vector<std::string>> parse_users(std::string_view list);
 Result<std::vector<std::string>> parse_names(std::string_view list, std::string_view what);
 // "running,CD,partial": lbfd's states, and sacct's words and letters for them (R, CD). Errors: another word.
 Result<std::vector<std::string>> parse_states(std::string_view list);
-
-// The most steps that one request asks for; lbfd leaves out the oldest.
-inline constexpr std::size_t kStepLimit = 1000;
 
 // The targets ("/v1/steps?job=12&all=1") that have to be asked, in order; their answers joined are the
 // selection. With jobs but no users the owner does not matter (as with sacct -j), so all=1 is asked: lbfd
@@ -72,5 +75,7 @@ std::string describe(const std::vector<JobSelector>& jobs);
 
 // "-A physics -r gpu", as a shell reads it: what leaves steps out, but jobs and times; empty: nothing does.
 std::string describe_filters(const Selection& selection);
+// " since 2026-01-01T00:00:00 until ...": empty where all times are meant.
+std::string describe_window(const Selection& selection);
 
 }  // namespace lbf::report

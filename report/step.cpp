@@ -538,6 +538,12 @@ std::string command_line(const Step& step) {
   return step.command.substr(slash + 1);
 }
 
+std::string program_of(const Step& step) {
+  const std::string command = command_line(step);
+  const std::string program = command.substr(0, command.find(' '));
+  return program.empty() ? "-" : program;
+}
+
 Result<std::vector<Step>> parse_steps(std::string_view json) {
   if (auto steps = steps_one_by_one(json)) {
     if (*steps) put_in_order(**steps);

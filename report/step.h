@@ -124,6 +124,8 @@ inline constexpr std::uint64_t kLastRunNumber = 0xefffffff;
 inline constexpr std::string_view kRunPrefix = "mpirun-";
 // "lmp -in melt.in": the command with the base name of the program; "" where lbfd did not tell.
 std::string command_line(const Step& step);
+// Its first word; "-" where lbfd did not tell.
+std::string program_of(const Step& step);
 
 // The steps in lbfd's answer {"steps":[...]}, by job, step, submit time and restart, or a single STEP. Unknown keys are
 // ignored, missing and null ones are unknown values. Errors (kInvalidInput, naming step and key): no JSON, job or step

@@ -64,6 +64,15 @@ Setter to_whole_number(T& out, std::int64_t minimum, std::int64_t maximum) {
   };
 }
 
+Setter to_flag(bool& out) {
+  return [&out](const toml::node& node) -> Result<void> {
+    const auto value = node.value_exact<bool>();
+    if (!value) return invalid_input("give true or false");
+    out = *value;
+    return {};
+  };
+}
+
 // MiB in the file.
 Setter to_bytes(Bytes& out, std::int64_t most_mb) {
   return [&out, most_mb](const toml::node& node) -> Result<void> {
@@ -78,7 +87,8 @@ Setter to_bytes(Bytes& out, std::int64_t most_mb) {
 
 Result<ListenAddress> ListenAddress::parse(std::string_view text) {
   const auto wrong = [&] {
-    return invalid_input("'" + std::string(text) + "': \"unix:/path/of/socket\" or \"tcp:ADDRESS:PORT\" is needed");
+    return invalid_input("'" + std::string(text) +
+                         "': \"unix:/path/of/socket\", \"tcp:ADDRESS:PORT\" or \"tls:ADDRESS:PORT\" is needed");
   };
   ListenAddress address;
   if (text.starts_with("unix:")) {
@@ -89,7 +99,8 @@ Result<ListenAddress> ListenAddress::parse(std::string_view text) {
     }
     return address;
   }
-  if (!text.starts_with("tcp:")) return wrong();
+  if (!text.starts_with("tcp:") && !text.starts_with("tls:")) return wrong();
+  if (text.starts_with("tls:")) address.security = Security::kTls;
   text.remove_prefix(4);
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return wrong();
@@ -105,7 +116,7 @@ Result<ListenAddress> ListenAddress::parse(std::string_view text) {
 std::string ListenAddress::text() const {
   if (!unix_path.empty()) return "unix:" + unix_path;
   const bool v6 = host.find(':') != std::string::npos;
-  return "tcp:" + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  return (security == Security::kTls ? "tls:" : "tcp:") + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 Result<void> check_log_level(const std::string& level) {
@@ -114,33 +125,19 @@ Result<void> check_log_level(const std::string& level) {
   return invalid_input("'" + level + "': trace, debug, info, warning or error is needed");
 }
 
+bool has_tls(const DaemonConfig& config) {
+  return std::ranges::any_of(config.listen, [](const auto& one) { return one.security == Security::kTls; });
+}
+
 DaemonConfig DaemonConfig::defaults() {
   DaemonConfig config;
-  config.listen.push_back({"/run/lbf/lbfd.sock", "", 0});
-  config.listen.push_back({"", "127.0.0.1", 6820});
+  config.listen.push_back({"/run/lbf/lbfd.sock", "", 0, Security::kPlain});
+  config.listen.push_back({"", "127.0.0.1", 6820, Security::kPlain});
   return config;
 }
 
-Result<DaemonConfig> DaemonConfig::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  // An empty file is every default; << would call that a failure.
-  const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
-  if (!is_empty && (!file || !(text << file.rdbuf()))) {
-    return Error{ErrorCode::kNotFound, path + ": cannot be read: give lbfd's configuration with --config FILE"};
-  }
-  return parse(text.str(), path);
-}
-
-Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::string& name) {
-  toml::table table;
-  try {
-    table = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    return invalid_input(name + ":" + std::to_string(error.source().begin.line) + ": " +
-                         std::string(error.description()) + ": see docs/lbfd.md for an example");
-  }
-  DaemonConfig config = defaults();
+static void read_keys(const toml::table& table, const std::string& name, ConfigFile& file) {
+  DaemonConfig& config = file.config;
   const auto to_text = [](std::string& out) { return [&out](const toml::node& node) { return set_text(node, out); }; };
   const auto to_path = [](std::string& out) {
     return [&out](const toml::node& node) -> Result<void> {
@@ -167,12 +164,24 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
       {"networks_dir", to_path(config.networks_dir)},
       {"network", to_text(config.network)},
       {"topology", to_path(config.topology)},
+      {"metrics_token_file", to_path(config.metrics_token_file)},
       {"token_file", to_path(config.token_file)},
       {"operators", [&](const toml::node& node) { return set_texts(node, config.operators); }},
       {"log_level",
        [&](const toml::node& node) -> Result<void> {
          if (auto set = set_text(node, config.log_level); !set) return set;
          return check_log_level(config.log_level);
+       }},
+      {"log_format",
+       [&](const toml::node& node) -> Result<void> {
+         static const std::map<std::string, LogFormat> kFormats = {
+             {"text", LogFormat::kText}, {"logfmt", LogFormat::kLogfmt}, {"json", LogFormat::kJson}};
+         std::string format;
+         if (auto set = set_text(node, format); !set) return set;
+         const auto found = kFormats.find(format);
+         if (found == kFormats.end()) return invalid_input("'" + format + "': text, logfmt or json is needed");
+         config.log_format = found->second;
+         return {};
        }},
       {"stream_timeout_s",
        [&](const toml::node& node) -> Result<void> {
@@ -228,13 +237,10 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
       {"step_retention_days", to_whole_number(config.step_retention_days, 0, 36500)},
       {"worker_threads", to_whole_number(config.worker_threads, 1, 64)},
       {"replay_threads", to_whole_number(config.replay_threads, 1, 64)},
-      {"replay_when_idle",
-       [&](const toml::node& node) -> Result<void> {
-         const auto value = node.value_exact<bool>();
-         if (!value) return Error{ErrorCode::kInvalidInput, "give true or false"};
-         config.replay_when_idle = *value;
-         return {};
-       }},
+      {"replay_when_idle", to_flag(config.replay_when_idle)},
+      {"token_over_tcp", to_flag(config.token_over_tcp)},
+      {"tls_certificate", to_path(config.tls_certificate)},
+      {"tls_key", to_path(config.tls_key)},
       {"max_connections", to_whole_number(config.max_connections, 1, 65536)},
       {"request_memory_mb", to_whole_number(config.request_memory_mb, 16, 65536)},
   };
@@ -244,11 +250,54 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
     if (setter == setters.end()) {
       std::string known;
       for (const auto& [known_key, ignored] : setters) known += (known.empty() ? "" : ", ") + known_key;
-      return invalid_input(where + ": unknown key; there are " + known);
+      file.errors.push_back(invalid_input(where + ": unknown key; there are " + known));
+    } else if (auto set = setter->second(node); !set) {
+      file.errors.push_back(invalid_input(where + ": " + set.error().message));
     }
-    if (auto set = setter->second(node); !set) return invalid_input(where + ": " + set.error().message);
   }
-  return config;
+}
+
+static Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  // An empty file is every default; << would call that a failure.
+  const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
+  if (!is_empty && (!file || !(text << file.rdbuf()))) {
+    return Error{ErrorCode::kNotFound, path + ": cannot be read: give lbfd's configuration with --config FILE"};
+  }
+  return text.str();
+}
+
+static ConfigFile read_text(std::string_view text, const std::string& name) {
+  ConfigFile out{DaemonConfig::defaults(), {}};
+  toml::table table;
+  try {
+    table = toml::parse(text, name);
+  } catch (const toml::parse_error& error) {
+    out.errors.push_back(invalid_input(name + ":" + std::to_string(error.source().begin.line) + ": " +
+                                       std::string(error.description()) + ": see docs/lbfd.md for an example"));
+    return out;
+  }
+  read_keys(table, name, out);
+  return out;
+}
+
+Result<DaemonConfig> DaemonConfig::load(const std::string& path) {
+  ConfigFile file = read(path);
+  if (!file.errors.empty()) return file.errors.front();
+  return std::move(file.config);
+}
+
+Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::string& name) {
+  ConfigFile file = read_text(text, name);
+  if (!file.errors.empty()) return file.errors.front();
+  return std::move(file.config);
+}
+
+ConfigFile DaemonConfig::read(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return {defaults(), {text.error()}};
+  return read_text(*text, path);
 }
 
 }  // namespace lbf::daemon

@@ -12,16 +12,24 @@
 
 namespace lbf::daemon {
 
-// Where lbfd listens: "unix:/path" or "tcp:ADDRESS:PORT" ("tcp:[::1]:6820" for IPv6; port 0: any free one).
+enum class Security : std::uint8_t { kPlain, kTls };
+
+// Where lbfd listens: "unix:/path", "tcp:ADDRESS:PORT" ("tcp:[::1]:6820" for IPv6; port 0: any free one), or the same
+// with "tls:".
 struct ListenAddress {
   std::string unix_path;  // empty: TCP
   std::string host;
   std::uint16_t port = 0;
+  Security security = Security::kPlain;
 
   // Errors: kInvalidInput.
   static Result<ListenAddress> parse(std::string_view text);
   std::string text() const;
 };
+
+enum class LogFormat : std::uint8_t { kText, kLogfmt, kJson };
+
+struct ConfigFile;
 
 struct DaemonConfig {
   std::vector<ListenAddress> listen;
@@ -30,8 +38,14 @@ struct DaemonConfig {
   std::string network;   // the cluster's own; empty: see NetworkCatalog
   std::string topology;  // Slurm's topology.conf or topology.yaml; empty: all nodes are equally far apart
   std::vector<std::string> operators = {"root", "slurm"};  // names or uids
-  std::string token_file;  // its first line lets in whoever sends it, as lbfd's own user; empty: munge alone
+  // PEM files for "tls:" addresses.
+  std::string tls_certificate;
+  std::string tls_key;
+  bool token_over_tcp = false;     // tokens are taken from other hosts without TLS
+  std::string metrics_token_file;  // whoever sends its first line may read /metrics; empty: operators alone
+  std::string token_file;          // its first line lets in whoever sends it, as lbfd's own user; empty: munge alone
   std::string log_level = "info";
+  LogFormat log_format = LogFormat::kText;
   std::chrono::seconds stream_timeout{120};
   std::chrono::milliseconds stream_start_timeout{5000};
   std::uint32_t trace_retention_days = 30;  // 0: kept for ever
@@ -53,6 +67,16 @@ struct DaemonConfig {
   static Result<DaemonConfig> load(const std::string& path);
   static Result<DaemonConfig> parse(std::string_view toml, const std::string& name);
   static DaemonConfig defaults();
+  // The same with all errors, of the file or of its keys.
+  static ConfigFile read(const std::string& path);
+};
+
+// Some address is one with TLS.
+bool has_tls(const DaemonConfig& config);
+
+struct ConfigFile {
+  DaemonConfig config;  // defaults where keys are missing or wrong
+  std::vector<Error> errors;
 };
 
 // "trace", "debug", "info", "warning", "error". Errors: kInvalidInput.

@@ -19,6 +19,7 @@ std::int64_t whole_seconds(DiskWatch::Clock::duration duration) {
 }  // namespace
 
 void DiskWatch::failed(const std::string& whose, const Error& error, Clock::time_point now) {
+  ++(error.code == ErrorCode::kLimit ? all_refused_ : all_errors_);
   const MutexLock lock(mutex_);
   if (error.code != ErrorCode::kLimit) return say(whose, error, now);
   if (!full_) {

@@ -28,12 +28,17 @@ class DiskWatch {
   void tick(Clock::time_point now = Clock::now());
 
   bool is_full() const { return full_; }
+  // Since lbfd's start: for want of room, for other reasons.
+  std::uint64_t all_refused() const { return all_refused_; }
+  std::uint64_t all_errors() const { return all_errors_; }
 
  private:
   void say(const std::string& whose, const Error& error, Clock::time_point now) REQUIRES(mutex_);
   const std::string what_;
   const std::string consequence_;
   std::atomic<bool> full_{false};
+  std::atomic<std::uint64_t> all_refused_{0};
+  std::atomic<std::uint64_t> all_errors_{0};
   Mutex mutex_;
   bool success_since_ GUARDED_BY(mutex_) = false;
   std::uint64_t refused_ GUARDED_BY(mutex_) = 0;

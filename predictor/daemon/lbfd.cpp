@@ -9,7 +9,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -27,6 +26,7 @@
 #include "base/scoped_fd.h"
 #include "db/database.h"
 #include "predictor/daemon/config.h"
+#include "predictor/daemon/config_check.h"
 #include "predictor/daemon/http/api.h"
 #include "predictor/daemon/http/http_server.h"
 #include "predictor/daemon/intake/file_io.h"
@@ -34,6 +34,7 @@
 #include "predictor/daemon/log_format.h"
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/steps.h"
+#include "predictor/daemon/token_file.h"
 #include "predictor/daemon/users.h"
 #include "predictor/engine/network/topology_file.h"
 
@@ -59,23 +60,22 @@ struct Arguments {
   std::string networks_dir;
   std::string log_level;
   bool vacuum = false;
+  bool check_config = false;
   std::string retry;  // a step
 };
 
-// The configuration file, then what the command line says.
-Result<DaemonConfig> configuration(const Arguments& arguments) {
-  auto config = DaemonConfig::load(arguments.config);
-  if (!config) return config;
-  if (!arguments.listen.empty()) config->listen.clear();
+// What the command line says instead of the configuration file.
+Result<void> apply(const Arguments& arguments, DaemonConfig& config) {
+  if (!arguments.listen.empty()) config.listen.clear();
   for (const std::string& text : arguments.listen) {
     auto address = ListenAddress::parse(text);
     if (!address) return invalid_input("--listen " + address.error().message);
-    config->listen.push_back(std::move(address).value());
+    config.listen.push_back(std::move(address).value());
   }
   // As in the file: where lbfd is started from must not matter.
   for (const auto& [option, given, key] :
-       {std::tuple{"--state-dir", &arguments.state_dir, &config->state_dir},
-        std::tuple{"--networks-dir", &arguments.networks_dir, &config->networks_dir}}) {
+       {std::tuple{"--state-dir", &arguments.state_dir, &config.state_dir},
+        std::tuple{"--networks-dir", &arguments.networks_dir, &config.networks_dir}}) {
     if (given->empty()) continue;
     if (!given->starts_with('/')) {
       return invalid_input(std::string(option) + " '" + *given + "': must be an absolute path");
@@ -86,9 +86,18 @@ Result<DaemonConfig> configuration(const Arguments& arguments) {
     if (auto checked = check_log_level(arguments.log_level); !checked) {
       return invalid_input("--log-level " + checked.error().message);
     }
-    config->log_level = arguments.log_level;
+    config.log_level = arguments.log_level;
   }
-  return config;
+  return {};
+}
+
+// lbfd --check-config: what a start would meet, without one.
+int check_configuration(const Arguments& arguments) {
+  ConfigFile file = DaemonConfig::read(arguments.config);
+  if (const auto applied = apply(arguments, file.config); !applied) return fail(kExitUsage, applied.error().message);
+  const ConfigCheck check = check_config(arguments.config, file);
+  for (const std::string& line : check.lines) (void)std::printf("%s\n", log_text(line).c_str());
+  return check.errors == 0 ? 0 : kExitFailure;
 }
 
 // One lbfd per state directory: two writers would break both the log and the database.
@@ -112,24 +121,13 @@ Result<ScopedFd> lock_state_directory(const std::string& directory) {
   return fd;
 }
 
-// A secret that others can read is none.
-Result<std::string> read_token(const std::string& path) {
-  constexpr std::size_t kLeastCharacters = 32;
-  if (path.empty()) return std::string();
-  const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("read token_file", path, errno);
-  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    return Error{ErrorCode::kPermission, "token_file " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
-  }
-  std::array<char, 256> text{};
-  const ssize_t got = ::read(fd.get(), text.data(), text.size());
-  const std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-  std::string token(line.substr(0, line.find('\n')));
-  if (token.size() < kLeastCharacters) {
-    return invalid_input("token_file " + path + ": the first line must have at least 32 characters");
-  }
-  return token;
+Result<ApiTokens> read_tokens(const DaemonConfig& config) {
+  auto user = read_token("token_file", config.token_file);
+  if (!user) return user.error();
+  auto metrics = read_token("metrics_token_file", config.metrics_token_file);
+  if (!metrics) return metrics.error();
+  return ApiTokens{std::move(user).value(), std::move(metrics).value(),
+                   config.token_over_tcp ? Channel::kOpen : Channel::kPrivate};
 }
 
 std::set<uid_t> operator_uids(const std::vector<std::string>& names) {
@@ -198,6 +196,7 @@ void load_topology(const std::string& path, StepRunOptions& options) {
 }
 
 int run(const DaemonConfig& config) {
+  if (auto known = check_open_addresses(config); !known) return fail(kExitFailure, known.error().message);
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
   auto networks = NetworkCatalog::load(config.networks_dir, config.network);
@@ -232,9 +231,9 @@ int run(const DaemonConfig& config) {
   Steps steps(**traces, **database, *networks, options);
   steps.recover();
 
-  auto token = read_token(config.token_file);
-  if (!token) return fail(kExitFailure, token.error().message);
-  Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(token).value());
+  auto tokens = read_tokens(config);
+  if (!tokens) return fail(kExitFailure, tokens.error().message);
+  Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(tokens).value());
   asio::io_context io(1);
   constexpr unsigned kTickThreads = 1;
   asio::thread_pool workers(HttpServer::threads(config.worker_threads) + kTickThreads);
@@ -244,6 +243,13 @@ int run(const DaemonConfig& config) {
   limits.request_memory_bytes = std::uint64_t{config.request_memory_mb} << 20;
   std::optional<HttpServer> server;
   server.emplace(io, workers, api, limits);
+  if (has_tls(config)) {
+    auto certificate = TlsCertificate::load(config.tls_certificate, config.tls_key);
+    if (!certificate) return fail(kExitFailure, certificate.error().message);
+    if ((*certificate)->days_left() < 0)
+      spdlog::warn("tls_certificate {} is not valid any more", config.tls_certificate);
+    server->use_certificate(std::move(certificate).value());
+  }
   for (const ListenAddress& address : config.listen) {
     const auto taken = server->listen(address);
     if (!taken) return fail(kExitFailure, taken.error().message);
@@ -286,12 +292,15 @@ int run_command(int argc, char** argv) {
   Arguments arguments;
   app.set_version_flag("--version", std::string("lbfd ") + LBF_VERSION);
   app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
-  app.add_option("--listen", arguments.listen, "unix:/PATH or tcp:ADDRESS:PORT; several times; instead of the file's");
+  app.add_option("--listen", arguments.listen,
+                 "unix:/PATH, tcp:ADDRESS:PORT or tls:ADDRESS:PORT; several times; instead of the file's");
   app.add_option("--state-dir", arguments.state_dir, "where traces and database are kept");
   app.add_option("--networks-dir", arguments.networks_dir, "directory of network files");
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");
   app.add_flag("--vacuum", arguments.vacuum,
                "write the database anew, without holes, and end; no lbfd may use it meanwhile");
+  app.add_flag("--check-config", arguments.check_config,
+               "check the configuration and all that it names, and end; nothing is started or written");
   app.add_option("--retry", arguments.retry,
                  "replay the step CLUSTER/JOB/STEP/RESTART again, which was set aside, and end; lbfd must be stopped");
   try {
@@ -300,11 +309,13 @@ int run_command(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return fail(kExitUsage, std::string(error.what()) + "; lbfd --help lists the options");
   }
-  const auto config = configuration(arguments);
+  if (arguments.check_config) return check_configuration(arguments);
+  auto config = DaemonConfig::load(arguments.config);
   if (!config) return fail(kExitUsage, config.error().message);
+  if (const auto applied = apply(arguments, *config); !applied) return fail(kExitUsage, applied.error().message);
 
   spdlog::set_default_logger(spdlog::stderr_logger_mt("lbfd"));
-  spdlog::set_formatter(make_log_formatter());
+  spdlog::set_formatter(make_log_formatter(config->log_format));
   spdlog::set_level(spdlog::level::from_str(config->log_level));
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd

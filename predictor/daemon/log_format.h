@@ -1,4 +1,5 @@
-// LogFormat: lines of lbfd's log. A message is one line, whatever names of nodes, users, jobs and files are in it.
+// Lines of lbfd's log, for people or for programs. A message is one line, whatever names of nodes, users, jobs and
+// files are in it.
 #pragma once
 
 #include <spdlog/formatter.h>
@@ -8,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "predictor/daemon/config.h"
+
 namespace lbf::daemon {
 
 inline constexpr std::size_t kMostLogBytes = 4096;  // of one message
@@ -16,7 +19,8 @@ inline constexpr std::size_t kMostLogBytes = 4096;  // of one message
 // become \xNN; what is longer than kMostLogBytes ends in "...".
 std::string log_text(std::string_view text);
 
-// Time, level, log_text() of the message.
-std::unique_ptr<spdlog::formatter> make_log_formatter();
+// Time, level, log_text() of the message. As logfmt and JSON: keys `time` (UTC), `level`, `step` and `stream` where the
+// message is about one, `msg`.
+std::unique_ptr<spdlog::formatter> make_log_formatter(LogFormat format);
 
 }  // namespace lbf::daemon

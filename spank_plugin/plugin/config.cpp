@@ -47,8 +47,9 @@ Error wrong(std::string_view argument, const std::string& what) {
 
 bool good_server(std::string_view text) {
   if (text.starts_with("unix:/")) return text.size() > 6;
-  if (!text.starts_with("http://")) return false;
-  const std::string_view authority = text.substr(7);
+  const std::string_view scheme = text.starts_with("https://") ? "https://" : "http://";
+  if (!text.starts_with(scheme)) return false;
+  const std::string_view authority = text.substr(scheme.size());
   const std::size_t colon = authority.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
   const auto port = parse_number<std::uint32_t>(authority.substr(colon + 1));
@@ -103,7 +104,8 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       }
       config.limits[*limit] = *read;
     } else if (name == "lbfd") {
-      if (!good_server(value)) return wrong(argument, "give unix:/path/of/socket or http://host:port");
+      if (!good_server(value))
+        return wrong(argument, "give unix:/path/of/socket, http://host:port or https://host:port");
       config.lbfd = value;
     } else if (name == "networks") {
       auto names = network_names(value);

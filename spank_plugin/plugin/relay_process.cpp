@@ -162,8 +162,8 @@ Result<RelayProcess> RelayProcess::start(const std::string& program, const std::
   argv.push_back(nullptr);
   // Not the user's environment: LD_PRELOAD and the like are for his program.
   std::vector<std::string> variables{"PATH=/usr/bin:/bin", "LC_ALL=C", kHttpClientVariable};
-  if (const char* socket = ::secure_getenv("LBF_MUNGE_SOCKET")) {
-    variables.push_back(std::string("LBF_MUNGE_SOCKET=") + socket);
+  for (const char* name : {"LBF_MUNGE_SOCKET", "LBF_CA_FILE"}) {
+    if (const char* value = ::secure_getenv(name)) variables.push_back(std::string(name) + '=' + value);
   }
   std::vector<char*> envp;
   for (std::string& variable : variables) envp.push_back(variable.data());

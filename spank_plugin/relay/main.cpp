@@ -93,7 +93,7 @@ int run(int argc, char** argv) {
       "only with --flush-spool.");
   app.set_version_flag("--version", std::string("lbf-relay ") + LBF_VERSION);
   app.add_option("--ring-dir", options.ring_dir, "directory of the event rings");
-  app.add_option("--server", options.server, "lbfd: unix:/path/of/socket or http://host:port");
+  app.add_option("--server", options.server, "lbfd: unix:/path/of/socket, http://host:port or https://host:port");
   app.add_option("--step-file", step_file, "step description, JSON");
   app.add_option("--spool-dir", options.spool_dir, "where batches wait while lbfd is away; empty: nowhere");
   app.add_option("--spool-limit-mb", spool_limit_mb, "most that this user's spool files may hold together");

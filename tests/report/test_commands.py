@@ -1,6 +1,7 @@
 """lbf-report and lbf-watch as users call them, against an lbfd that answers what the test wants."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -242,6 +243,101 @@ class Plotting(unittest.TestCase):
         self.assertIn("There is no prediction to draw.", self.plot(one=step(predictions=[])))
         stuck = step(predictions=[prediction(2, "x", "LBF", 1.0, predicted_s=None, speedup=None, why_stuck="waits")])
         self.assertIn("There is no prediction to draw.", self.plot(one=stuck))
+
+
+class Savings(unittest.TestCase):
+    """The network that ran gains from half of the nodes here: 4 nodes, 100 s, and 2 nodes, 50 s."""
+
+    @staticmethod
+    def saving(job=123, **more):
+        return step(job, predictions=[prediction(4, "lan-1g", "self", 98.6), prediction(2, "lan-1g", "LBF", 50.0)], wildcard_receives=0,
+                    unmodelled_s=0.0, **more)
+
+    def savings(self, *arguments, steps=None, **variables):
+        with FakeLbfd(always(*(steps or [self.saving()]))) as lbfd:
+            done = lbfd.run("lbf-report", "--savings", *arguments, **variables)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done, [query for _, query in lbfd.asked]
+
+    def test_the_last_week_unless_told_otherwise(self):
+        query, = self.savings()[1]
+        self.assertAlmostEqual(int(query["since"]), time.time() - 7 * 86400, delta=60)
+        self.assertEqual("10000", query["limit"])
+        self.assertNotIn("summary", query)
+        query, = self.savings("-a", "-S", "2026-01-01", "-E", "2026-01-08", "-A", "physics")[1]
+        self.assertEqual(7 * 86400, int(query["until"]) - int(query["since"]))
+        self.assertEqual(("1", "physics"), (query["all"], query["account"]))
+
+    def test_what_rows_have_is_enough(self):
+        """As whole steps say it: a run of 4 nodes and 100 s against 2 nodes and 50 s."""
+        one = json.loads(self.savings("--json")[0].stdout)["savings"]["all"]
+        used, best = 4 * 100.0 / 3600, 2 * 50.0 / 3600
+        self.assertAlmostEqual(used, one["node_hours"])
+        self.assertAlmostEqual(4 * 98.6 / 3600 - best, one["saved_node_hours"])
+        self_error = 1.4 / (1 - 0.014)
+        half = (5 + 1.25 * self_error + 8 * abs(math.log(50 / 98.6))) / 100
+        self.assertAlmostEqual(one["saved_node_hours"] - best * half, one["low_node_hours"])
+        self.assertAlmostEqual(one["saved_node_hours"] + best * half, one["high_node_hours"])
+
+    def test_forms(self):
+        steps = [self.saving(), self.saving(124, state="partial", why_partial="x")]
+        done, _ = self.savings(steps=steps)
+        self.assertIn("Of 0.11 node-hours with trusted predictions since", done.stdout)
+        self.assertIn("program   lmp", done.stdout)
+        self.assertIn("Not known: 1 run, 0.11 node-hours: 1 partial (0.11).", done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
+        done, _ = self.savings("-P", "-n", steps=steps)
+        self.assertEqual(["all", "program", "account", "partition"], [line.split("|")[0] for line in done.stdout.splitlines()])
+        self.assertIn("Not known: 1 run", done.stderr)
+        self.assertIn("by account", self.savings("--plot", steps=steps)[0].stdout)
+        self.assertTrue(self.savings("--plot", "--ascii", steps=steps)[0].stdout.isascii())
+        with tempfile.TemporaryDirectory() as folder:
+            self.savings("-S", "2023-11-01", "--html", f"{folder}/page.html", steps=steps)
+            with open(f"{folder}/page.html", encoding="utf-8") as file:
+                page = file.read()
+        self.assertIn("Not known: 1 run", page)
+        self.assertEqual(page, self.savings("-S", "2023-11-01", "--html", "-", steps=steps)[0].stdout)
+
+    def test_nothing_to_say(self):
+        with FakeLbfd(always()) as lbfd:
+            done = lbfd.run("lbf-report", "--savings")
+            self.assertEqual((0, ""), (done.returncode, done.stderr))
+            self.assertRegex(done.stdout, r"^No run since \S+ has trusted predictions\.\n$")
+
+    def test_more_steps_than_one_answer_has(self):
+        """25,000 steps of a second each, and ten that run all the time: lbfd gives the latest 10,000 of a window."""
+        begin = 1700000000
+        steps = [self.saving(job, start=float(begin - 1), end=float(begin + 50000)) for job in range(1, 11)]
+        steps += [self.saving(job, start=begin + job + 0.5, end=float(begin + job + 1)) for job in range(11, 25001)]
+
+        def answers(path, query):
+            inside = [one for one in steps if one["end"] >= int(query["since"]) and one["start"] <= int(query["until"])]
+            return 200, {"steps": inside[-int(query["limit"]):]}
+
+        with FakeLbfd(answers) as lbfd:
+            done = lbfd.run("lbf-report", "--savings", "--json", "-S", "2023-11-14T22:00", "-E", "2023-11-15T12:00")
+            self.assertEqual((0, ""), (done.returncode, done.stderr))
+            self.assertEqual(25000, json.loads(done.stdout)["savings"]["all"]["steps"])
+            self.assertEqual(3, len(lbfd.asked))
+
+    def test_more_steps_of_one_second_than_one_answer_has(self):
+        steps = [self.saving(job, start=1700000000.0, end=1700000001.0) for job in range(1, 10002)]
+
+        def answers(path, query):
+            return 200, {"steps": steps[-int(query["limit"]):] if int(query.get("until", 1 << 40)) >= 1700000000 else []}
+
+        with FakeLbfd(answers) as lbfd:
+            done = lbfd.run("lbf-report", "--savings", "--json", "-S", "2023-11-01")
+            self.assertEqual(0, done.returncode, done)
+            self.assertIn("more steps began in one second than lbfd lists", done.stderr)
+            self.assertEqual(10000, json.loads(done.stdout)["savings"]["all"]["steps"])
+            self.assertEqual(3, len(lbfd.asked))
+
+    def test_options_that_do_not_go_with_it(self):
+        with FakeLbfd(always()) as lbfd:
+            for arguments in (["-j", "1"], ["-o", "JobID"], ["--yaml"], ["--overhead"]):
+                done = lbfd.run("lbf-report", "--savings", *arguments)
+                self.assertEqual((2, []), (done.returncode, lbfd.asked), arguments)
 
 
 class Refusals(unittest.TestCase):

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/http_client.h"
@@ -20,6 +22,7 @@
 #include "report/advice.h"
 #include "report/answer.h"
 #include "report/fields.h"
+#include "report/health.h"
 #include "report/json_printer.h"
 #include "report/network_names.h"
 #include "report/overhead.h"
@@ -34,6 +37,7 @@
 #include "tools/report/report_options.h"
 #include "tools/report/report_picture.h"
 #include "tools/report/report_query.h"
+#include "tools/report/report_savings.h"
 #include "tools/report/usable_nodes.h"
 #include "tools/support/environment.h"
 
@@ -54,16 +58,9 @@ constexpr std::chrono::milliseconds kLastBriefPoll{100};
 constexpr Seconds kBriefSlurmPatienceS = 0.5;
 constexpr Seconds kSlurmPatienceS = 5;
 
-std::string window_of(const Selection& selection) {
-  std::string out;
-  if (selection.since) out += " since " + format_timestamp(static_cast<double>(*selection.since));
-  if (selection.until) out += " until " + format_timestamp(static_cast<double>(*selection.until));
-  return out;
-}
-
 std::string nothing_in_window(const Selection& selection) {
   const std::string filters = describe_filters(selection);
-  return "no steps with predictions" + (filters.empty() ? "" : " match " + filters) + window_of(selection) +
+  return "no steps with predictions" + (filters.empty() ? "" : " match " + filters) + describe_window(selection) +
          (filters.empty() ? "; run one with srun --lbf-predict" : "; leave a filter out") +
          ", or look further back with -S, for example -S now-7days";
 }
@@ -106,7 +103,7 @@ int print_accuracy(HttpClient& client, const Selection& selection, const ReportO
   if (!lines) return kReportMessages.fail(lines.error());
   const int status = write_report(render_accuracy(*lines, table_style(options)));
   if (status == 0 && lines->front().errors.outcomes == 0) {
-    const std::string which = describe_filters(selection) + window_of(selection);
+    const std::string which = describe_filters(selection) + describe_window(selection);
     std::fprintf(stderr,
                  "lbf-report: no outcomes %s: there is one for each complete run with srun --lbf-predict, and one for "
                  "each run where an earlier one of the same program was predicted\n",
@@ -277,6 +274,27 @@ int print_networks(const ReportOptions& options) {
   return write_report(out);
 }
 
+// Health is for everybody, metrics for operators.
+int print_health(const ReportOptions& options) {
+  Result<HttpClient> client = client_of(options);
+  if (!client) return kReportMessages.fail(client.error(), kExitUsage);
+  const auto answer = client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone);
+  if (!answer) return kReportMessages.fail(answer.error());
+  if (answer->status != 200) return kReportMessages.fail(error_of_response(*answer));
+  Result<report::Health> health = report::parse_health(answer->body);
+  if (!health) return kReportMessages.fail(health.error());
+  const auto metrics = client->request("GET", "/metrics");
+  if (metrics && metrics->status == 200) {
+    Result<report::Samples> samples = report::parse_metrics(metrics->body);
+    if (!samples) return kReportMessages.fail(samples.error());
+    health->metrics = std::move(*samples);
+  } else {
+    health->why_no_metrics = metrics ? error_of_response(*metrics).message : metrics.error().message;
+  }
+  if (options.json) return write_report(health_json(*health));
+  return write_report(render_health(*health, client->server(), std::time(nullptr)));
+}
+
 int report_steps(const ReportOptions& options) {
   set_timestamp_format(from_environment("SLURM_TIME_FORMAT", "standard"));
   Result<ReportRequest> request = request_of(options);
@@ -289,6 +307,8 @@ int report_steps(const ReportOptions& options) {
       return print_brief(*client, request->selection, options.wait_s.value_or(kBriefWaitS));
     case ReportKind::kAccuracy:
       return print_accuracy(*client, request->selection, options);
+    case ReportKind::kSavings:
+      return print_savings(*client, request->selection, options);
     case ReportKind::kDocument:
       return print_document(*client, request->selection, options);
     case ReportKind::kSteps:
@@ -315,6 +335,7 @@ int run(int argc, char** argv) {
   join_jobs(options);
   if (options.version) return write_report(std::string("lbf-report ") + LBF_VERSION + '\n');
   if (options.help_format) return write_report(report::help_format());
+  if (options.health) return print_health(options);
   return options.networks ? print_networks(options) : report_steps(options);
 }
 

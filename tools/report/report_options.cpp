@@ -16,6 +16,7 @@ using report::Selection;
 using report::TableStyle;
 
 constexpr Seconds kMostBriefWaitS = 3600;
+constexpr std::time_t kSavingsDefaultS = 7 * 86400;
 
 // Options that do not go together, and what is said of them.
 struct Conflict {
@@ -26,8 +27,9 @@ constexpr Conflict kConflicts[] = {
     {[](const auto& o, const auto& s) { return o.brief && s.jobs.empty(); }, "--brief needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return (o.duplicates || o.submit_s) && s.jobs.empty(); },
      "-D and --submit are about jobs of one number: give -j JOB"},
-    {[](const auto& o, const auto& s) { return o.plot && s.jobs.empty(); }, "--plot needs -j JOB[.STEP]"},
-    {[](const auto& o, const auto& s) { return !o.html.empty() && s.jobs.empty(); }, "--html needs -j JOB[.STEP]"},
+    {[](const auto& o, const auto& s) { return o.plot && !o.savings && s.jobs.empty(); }, "--plot needs -j JOB[.STEP]"},
+    {[](const auto& o, const auto& s) { return !o.html.empty() && !o.savings && s.jobs.empty(); },
+     "--html needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return o.procedures && s.jobs.empty(); }, "--procedures needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return o.accuracy && !s.jobs.empty(); },
      "--accuracy is about all runs of a time: leave out -j"},
@@ -42,6 +44,12 @@ constexpr Conflict kConflicts[] = {
      "--overhead has columns of its own; leave out -o, -l, --yaml and --brief"},
     {[](const auto& o, const auto& s) { return o.overhead && o.json && !s.jobs.empty(); },
      "--overhead --json is the site's summary; of one job `--json -j` has all of it, under \"cost\""},
+    {[](const auto& o, const auto& s) { return o.savings && !s.jobs.empty(); },
+     "--savings is about all runs of a time: leave out -j"},
+    {[](const auto& o, const auto&) {
+       return o.savings && (o.brief || o.yaml || o.long_list || o.accuracy || o.overhead || !o.format.empty());
+     },
+     "--savings has columns of its own; leave out -o, -l, --yaml, --brief, --accuracy and --overhead"},
     {[](const auto& o, const auto&) { return o.wait_s && !o.brief; }, "--wait is for --brief"},
 };
 
@@ -52,6 +60,9 @@ void ask_for_rows(const ReportOptions& options, const ReportColumns& columns, Se
   if (kind == ReportKind::kOverhead && selection.jobs.empty()) {
     selection.rows = report::row_keys_of_overhead();
     selection.summary = true;
+  } else if (kind == ReportKind::kSavings) {
+    selection.rows = report::row_keys_of_savings();
+    selection.limit = report::kMostSteps;
   } else if (kind == ReportKind::kSteps && columns) {
     selection.rows = report::row_keys_of(*columns);
     selection.summary = !report::needs_targets(*columns);
@@ -69,7 +80,7 @@ Result<void> set_window(const ReportOptions& options, Selection& out) {
     out.since = since->at_s;
     is_skipped = since->is_skipped;
   } else if (out.jobs.empty() && !options.accuracy) {
-    out.since = start_of_day(now);
+    out.since = options.savings ? now - kSavingsDefaultS : start_of_day(now);
   }
   if (!options.until.empty()) {
     const auto until = parse_time(options.until, now, Repeated::kLater);
@@ -205,10 +216,14 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
                "what the capture cost: limit, predicted, observed, once in a run, share of the runs seen; "
                "per program and in "
                "all, with -j of each node and rank");
+  app.add_flag("--savings", options.savings,
+               "node-hours that the runs of the last 7 days (-S, -E) would have saved at the advised node counts, by "
+               "program, account and partition");
   app.add_flag("--procedures", options.procedures,
                "what if a procedure ran in the other process: those that were measured (srun "
                "--lbf-procedures); needs -j");
   app.add_flag("--networks", options.networks, "names of the networks that lbfd has, for srun --lbf-networks");
+  app.add_flag("--health", options.health, "how lbfd is; operators see its metrics");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
@@ -222,6 +237,7 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
 ReportKind kind_of(const ReportOptions& options) {
   if (options.brief) return ReportKind::kBrief;
   if (options.accuracy) return ReportKind::kAccuracy;
+  if (options.savings) return ReportKind::kSavings;
   if (options.yaml || (options.json && !options.overhead)) return ReportKind::kDocument;
   if (!options.html.empty()) return ReportKind::kHtml;
   if (options.plot) return ReportKind::kPlot;

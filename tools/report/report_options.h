@@ -51,8 +51,10 @@ struct ReportOptions {
   std::optional<Seconds> wait_s;
   bool accuracy = false;
   bool overhead = false;
+  bool savings = false;
   bool procedures = false;
   bool networks = false;
+  bool health = false;
   std::string color = "auto";
   std::string server;
   bool version = false;
@@ -66,7 +68,17 @@ void add_report_options(CLI::App& app, ReportOptions& options);
 void join_jobs(ReportOptions& options);
 
 // What is printed. kDocument: JSON or YAML as lbfd sends it; kSteps: a table or pages.
-enum class ReportKind : std::uint8_t { kBrief, kAccuracy, kDocument, kHtml, kPlot, kOverhead, kProcedures, kSteps };
+enum class ReportKind : std::uint8_t {
+  kBrief,
+  kAccuracy,
+  kDocument,
+  kHtml,
+  kPlot,
+  kOverhead,
+  kSavings,
+  kProcedures,
+  kSteps
+};
 ReportKind kind_of(const ReportOptions& options);
 
 // Columns of a table; none: pages, one per step.

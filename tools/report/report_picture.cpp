@@ -15,6 +15,7 @@
 #include "report/html.h"
 #include "report/picture.h"
 #include "report/plot.h"
+#include "report/render.h"
 #include "report/text.h"
 #include "tools/report/report_message.h"
 #include "tools/report/report_query.h"
@@ -24,20 +25,6 @@ namespace lbf::tools {
 namespace {
 
 using report::Step;
-
-std::size_t terminal_width() {
-  struct winsize size {};
-  if (isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    return size.ws_col;
-  const int columns = std::atoi(from_environment("COLUMNS", "0").c_str());
-  return columns > 0 ? static_cast<std::size_t>(columns) : 80;
-}
-
-bool use_unicode(const ReportOptions& options) {
-  if (options.ascii) return false;
-  (void)std::setlocale(LC_CTYPE, "");
-  return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
-}
 
 // The batch step and the extern step have no ranks of a program: the step that has predictions is meant.
 // Errors: there are several.
@@ -73,6 +60,20 @@ void fetch_picture(HttpClient& client, report::HtmlPage& page) {
 
 }  // namespace
 
+std::size_t terminal_width() {
+  struct winsize size {};
+  if (isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  const int columns = std::atoi(from_environment("COLUMNS", "0").c_str());
+  return columns > 0 ? static_cast<std::size_t>(columns) : 80;
+}
+
+bool use_unicode(const ReportOptions& options) {
+  if (options.ascii) return false;
+  (void)std::setlocale(LC_CTYPE, "");
+  return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
+}
+
 bool use_color(const std::string& when) {
   if (when != "auto") return when == "always";
   const char* const no_color = std::getenv("NO_COLOR");
@@ -91,6 +92,19 @@ std::string plots(const std::vector<Step>& steps, const ReportOptions& options) 
   return out;
 }
 
+int write_page(const std::string& page, const std::string& path) {
+  if (path == "-") return write_report(page);
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  errno = 0;
+  file << page << std::flush;
+  if (!file) {
+    return kReportMessages.fail(
+        {ErrorCode::kIo, path + ": cannot be written: " + (errno != 0 ? std::strerror(errno) : "disk full?") +
+                             "; name another file with --html"});
+  }
+  return 0;
+}
+
 int write_html(HttpClient& client, const std::vector<Step>& steps, const std::string& joined,
                const ReportOptions& options) {
   const Result<std::size_t> chosen = step_of_page(steps);
@@ -101,17 +115,7 @@ int write_html(HttpClient& client, const std::vector<Step>& steps, const std::st
   const std::string step_json = report::step_text(joined, *chosen);
   page.step_json = step_json;
   fetch_picture(client, page);
-  const std::string text = render_html(page);
-  if (options.html == "-") return write_report(text);
-  std::ofstream file(options.html, std::ios::binary | std::ios::trunc);
-  errno = 0;
-  file << text << std::flush;
-  if (!file) {
-    return kReportMessages.fail(
-        {ErrorCode::kIo, options.html + ": cannot be written: " + (errno != 0 ? std::strerror(errno) : "disk full?") +
-                             "; name another file with --html"});
-  }
-  return 0;
+  return write_page(render_html(page), options.html);
 }
 
 }  // namespace lbf::tools

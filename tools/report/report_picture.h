@@ -13,7 +13,15 @@ namespace lbf::tools {
 // Whether `when` (auto, always, never) means colors here.
 bool use_color(const std::string& when);
 
+// Columns of the terminal, else COLUMNS, else 80.
+std::size_t terminal_width();
+// Unless --ascii, where the locale is UTF-8.
+bool use_unicode(const ReportOptions& options);
+
 std::string plots(const std::vector<report::Step>& steps, const ReportOptions& options);
+
+// PAGE into the file of --html; `-` is standard output. An exit status.
+int write_page(const std::string& page, const std::string& path);
 
 // The page of one of `steps` into the file of --html; `joined` is lbfd's answer that has them. lbfd is asked
 // for the step's picture; where there is none the page says why. An exit status.

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -78,6 +81,52 @@ Result<void> ask_rows(HttpClient& client, Selection& selection, const std::funct
         rows.emplace(take_once);
         return read;
       });
+}
+
+namespace {
+
+// Gives TAKE the steps of SELECTION that are not SEEN. Until when further ones had begun, where an answer has as many
+// as it may: it has the latest.
+Result<std::optional<std::time_t>> ask_latest(HttpClient& client, Selection& selection, std::set<std::string>& seen,
+                                              const std::function<void(Step& step)>& take) {
+  std::optional<std::time_t> further;
+  std::size_t steps = 0;  // of the answer at hand
+  double oldest_s = 0;
+  const auto count = [&](Step& step) {
+    const double start_s = step.start_s.value_or(0);
+    oldest_s = steps++ == 0 ? start_s : std::min(oldest_s, start_s);
+    if (seen.insert(key_of(step)).second) take(step);
+  };
+  std::optional<RowsStream> rows;
+  rows.emplace(count);
+  auto asked = ask_each(
+      client, selection, [&rows](std::string_view piece) { rows->add(piece); },
+      [&]() -> Result<void> {
+        auto read = rows->end();
+        const auto until = static_cast<std::time_t>(std::ceil(oldest_s));
+        if (steps >= selection.limit) further = std::max(further.value_or(until), until);
+        steps = 0;
+        rows.emplace(count);
+        return read;
+      });
+  if (!asked) return asked.error();
+  return further;
+}
+
+}  // namespace
+
+Result<bool> ask_all_rows(HttpClient& client, Selection& selection, const std::function<void(Step& step)>& take) {
+  std::set<std::string> seen;
+  bool is_whole = true;
+  Selection part = selection;
+  while (true) {
+    const auto further = ask_latest(client, part, seen, take);
+    if (!further) return further.error();
+    if (!further->has_value()) return is_whole;
+    const bool is_one_second = part.until && **further >= *part.until;
+    is_whole = is_whole && !is_one_second;
+    part.until = is_one_second ? *part.until - 1 : **further;
+  }
 }
 
 namespace {

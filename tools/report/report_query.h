@@ -26,6 +26,12 @@ Result<void> ask_each(HttpClient& client, report::Selection& selection, const Ht
 Result<void> ask_rows(HttpClient& client, report::Selection& selection,
                       const std::function<void(report::Step& step)>& take);
 
+// The same of all steps of the selection, however many: where an answer has as many as lbfd gives at most, the steps
+// that began before them are asked for next. False: so many began in one second, and further ones of it are missing.
+// REQUIRES: the selection's rows have "start".
+Result<bool> ask_all_rows(HttpClient& client, report::Selection& selection,
+                          const std::function<void(report::Step& step)>& take);
+
 // What lbfd refuses, in the words of the command's options.
 Error refused(const report::Selection& selection, const Error& error);
 

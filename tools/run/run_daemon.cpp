@@ -144,7 +144,9 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   const std::string token_file = socket_dir_ + "/token";
   std::string config = "# Written by lbf-run.\nlisten = [" + toml_text(server());
   if (options.tcp) config += ", \"tcp:0.0.0.0:0\"";
-  config += "]\nstate_dir = " + toml_text(dir_ + "/state") + "\nnetworks_dir = " + toml_text(networks) +
+  config += "]\n";
+  if (options.tcp) config += "token_over_tcp = true\n";  // of this run alone, and there may be no munge
+  config += "state_dir = " + toml_text(dir_ + "/state") + "\nnetworks_dir = " + toml_text(networks) +
             "\ntoken_file = " + toml_text(token_file) + "\ntrace_retention_days = 0\nreplay_when_idle = true\n";
   if (options.only_asked) config += "stream_timeout_s = 1\n";
   if (!options.network.empty()) config += "network = " + toml_text(options.network) + "\n";

@@ -14,6 +14,7 @@
 #include "base/munge_credential.h"
 #include "base/number.h"
 #include "predictor/daemon/http/list_pieces.h"
+#include "predictor/daemon/http/metrics.h"
 #include "predictor/daemon/http/step_json.h"
 #include "predictor/daemon/http/step_rows.h"
 #include "predictor/daemon/users.h"
@@ -224,15 +225,16 @@ ApiResponse error_response(int status, std::string_view code, std::string_view m
 
 // A request's target, taken apart.
 struct Api::RequestTarget {
-  std::vector<std::string_view> path;  // without "/v1/"
+  std::vector<std::string_view> path;  // without "/v1/"; empty: /metrics
   std::map<std::string, std::string> query;
 
   static Result<RequestTarget> parse(std::string_view text) {
     RequestTarget target;
     const std::size_t mark = text.find('?');
     const std::string_view path = text.substr(0, mark);
+    if (text == kMetricsTarget) return target;
     if (!path.starts_with(kPrefix)) {
-      return Error{ErrorCode::kNotFound, "there is nothing but /v1/ here: see docs/formats/http-v1.md"};
+      return Error{ErrorCode::kNotFound, "there is nothing but /v1/ and /metrics here: see docs/formats/http-v1.md"};
     }
     target.path = split(path.substr(kPrefix.size()), '/', kMostPathParts);  // no request has as many
     if (mark == std::string_view::npos) return target;
@@ -257,8 +259,8 @@ struct Api::RequestTarget {
   }
 };
 
-Api::Api(Steps& steps, std::set<uid_t> operators, std::string version, std::string token)
-    : steps_(steps), operators_(std::move(operators)), version_(std::move(version)), token_(std::move(token)) {}
+Api::Api(Steps& steps, std::set<uid_t> operators, std::string version, ApiTokens tokens)
+    : steps_(steps), operators_(std::move(operators)), version_(std::move(version)), tokens_(std::move(tokens)) {}
 
 std::size_t Api::body_limit_bytes(std::string_view method, std::string_view target) {
   if (method == "PUT") return protocol::kMaxDescriptionBytes;
@@ -271,10 +273,16 @@ bool Api::is_open_to_all(std::string_view method, std::string_view target) {
 }
 
 Result<Sender> Api::sender_of(const RequestHead& head) const {
-  if (!token_.empty() && head.authorization.starts_with(kTokenScheme)) {
+  if (tokens_.any() && head.authorization.starts_with(kTokenScheme)) {
+    if (head.channel == Channel::kOpen && tokens_.least == Channel::kPrivate)
+      return Error{ErrorCode::kPermission,
+                   "a token is for a Unix socket, this host's own addresses 127.0.0.1 and ::1, or TLS"};
     const std::string_view given = std::string_view(head.authorization).substr(kTokenScheme.size());
-    if (!same_secret(given, token_)) return Error{ErrorCode::kPermission, "the token is not this lbfd's"};
-    return Sender{{::geteuid(), true}, {}};
+    const auto is = [given](const std::string& token) { return !token.empty() && same_secret(given, token); };
+    if (is(tokens_.user) || (head.target == kMetricsTarget && is(tokens_.metrics)))
+      return Sender{{::geteuid(), true}, {}};
+    if (is(tokens_.metrics)) return Error{ErrorCode::kPermission, "this token is for GET /metrics alone"};
+    return Error{ErrorCode::kPermission, "the token is not this lbfd's"};
   }
   if (!head.authorization.starts_with(kScheme)) {
     return Error{ErrorCode::kPermission, "a munge credential is needed: Authorization: Munge CREDENTIAL"};
@@ -323,11 +331,13 @@ ApiResponse Api::handle(const RequestHead& head, std::string_view body, const Se
 ApiResponse Api::route(const Caller& caller, const RequestHead& head, std::string_view body,
                        const RequestTarget& target) {
   const auto& path = target.path;
+  if (path.empty() && head.method == "GET") return metrics(caller);
   const auto nothing_here = [&] {
     return error_response(Error{
         ErrorCode::kNotFound,
         "no " + head.method.substr(0, 16) + " " + head.target.substr(0, 200) + " here: see docs/formats/http-v1.md"});
   };
+  if (path.empty()) return nothing_here();
   if (path[0] == "accuracy" && path.size() == 1 && head.method == "GET") return accuracy(caller, target);
   if (path[0] == "refused" && path.size() == 1 && head.method == "GET") return refused(caller, target);
   if (path[0] == "networks" && path.size() == 1 && head.method == "GET")
@@ -356,6 +366,13 @@ ApiResponse Api::route(const Caller& caller, const RequestHead& head, std::strin
   auto trace = steps_.trace(caller, *key);
   if (!trace) return error_response(trace.error());
   return {200, "application/x-lbf-trace", {}, std::make_unique<TraceSource>(std::move(trace).value())};
+}
+
+// Of all users together: for those who see all.
+ApiResponse Api::metrics(const Caller& caller) {
+  if (!caller.is_operator) return error_response(Error{ErrorCode::kPermission, "metrics are for operators"});
+  const StepsNow now = steps_.now();
+  return {200, std::string(kMetricsType), metrics_text({version_, steps_.counts(), now, http_counts()}), nullptr};
 }
 
 ApiResponse Api::picture(const Caller& caller, const StepKey& key, const RequestTarget& target) {

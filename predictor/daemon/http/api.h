@@ -14,17 +14,25 @@
 #include <variant>
 
 #include "base/result.h"
+#include "predictor/daemon/http/http_counts.h"
 #include "predictor/daemon/http/refused_steps.h"
 #include "predictor/daemon/steps/steps.h"
 
 namespace lbf::daemon {
 
-// What a request's header says.
+// Whether others on the way can read a request.
+enum class Channel : std::uint8_t {
+  kPrivate,  // a Unix socket, the loopback network, TLS
+  kOpen,     // TCP
+};
+
+// What a request's header says, and how it came.
 struct RequestHead {
   std::string method;
   std::string target;         // with the query, as in the request line
   std::string authorization;  // the header's value; empty: none
   std::uint64_t body_bytes = 0;
+  Channel channel = Channel::kOpen;
 };
 
 // Who sends a request: known before its body is read.
@@ -61,13 +69,26 @@ class RequestHandler {
   virtual ApiResponse handle(const RequestHead& head, std::string_view body, const Sender& sender) = 0;
   // REQUIRES: Api::is_open_to_all() of it.
   virtual ApiResponse handle_open(const RequestHead& head) = 0;
+  // The server counts there.
+  HttpCounts& http_counts() { return http_counts_; }
+
+ private:
+  HttpCounts http_counts_;
+};
+
+// Who sends one needs no munge; empty: nobody does.
+struct ApiTokens {
+  std::string user;                   // is lbfd's own user
+  std::string metrics;                // may read /metrics, and nothing else
+  Channel least = Channel::kPrivate;  // kOpen: they are taken whoever can read them on their way
+
+  bool any() const { return !user.empty() || !metrics.empty(); }
 };
 
 class Api : public RequestHandler {
  public:
   // REQUIRES: `steps` outlives the object. `operators`: uids that see and write everybody's steps.
-  // `token`: who sends it is lbfd's own user, without munge; empty: nobody does.
-  Api(Steps& steps, std::set<uid_t> operators, std::string version, std::string token = {});
+  Api(Steps& steps, std::set<uid_t> operators, std::string version, ApiTokens tokens);
 
   std::variant<Sender, ApiResponse> authenticate(const RequestHead& head) override;
   ApiResponse handle(const RequestHead& head, std::string_view body, const Sender& sender) override;
@@ -85,6 +106,7 @@ class Api : public RequestHandler {
   // PATH: "streams" and what comes behind it.
   ApiResponse stream_request(const Caller& caller, const RequestHead& head, std::string_view body, const StepKey& key,
                              std::span<const std::string_view> path);
+  ApiResponse metrics(const Caller& caller);
   ApiResponse accuracy(const Caller& caller, const RequestTarget& target);
   ApiResponse picture(const Caller& caller, const StepKey& key, const RequestTarget& target);
   ApiResponse refused(const Caller& caller, const RequestTarget& target) const;
@@ -93,7 +115,7 @@ class Api : public RequestHandler {
   Steps& steps_;
   const std::set<uid_t> operators_;
   const std::string version_;
-  const std::string token_;
+  const ApiTokens tokens_;
   RefusedSteps refused_steps_;
 };
 

@@ -68,30 +68,29 @@ namespace {
 using AcceptedSocket = asio::generic::stream_protocol::socket;
 
 // Who is at the other end, as far as the kernel knows. Nothing: he went away again.
-std::optional<std::string> peer_of(asio::local::stream_protocol::socket& socket) {
+std::optional<Peer> peer_of(asio::local::stream_protocol::socket& socket) {
   struct ucred credentials {};
   socklen_t size = sizeof credentials;
   if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
-  return "uid " + std::to_string(credentials.uid);
+  return Peer{"uid " + std::to_string(credentials.uid), Channel::kPrivate};
 }
 
-std::optional<std::string> peer_of(asio::ip::tcp::socket& socket) {
+std::optional<Peer> peer_of(asio::ip::tcp::socket& socket) {
   error_code error;
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   const auto endpoint = socket.remote_endpoint(error);
   if (error) return std::nullopt;
-  const auto address = endpoint.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    return "address " + asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
-  }
-  return "address " + address.to_string();
+  asio::ip::address address = endpoint.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    address = asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6());
+  return Peer{"address " + address.to_string(), address.is_loopback() ? Channel::kPrivate : Channel::kOpen};
 }
 
 template <typename Protocol>
 class ProtocolAcceptor : public Acceptor {
  public:
-  ProtocolAcceptor(std::shared_ptr<HttpSessions> sessions, typename Protocol::acceptor acceptor)
-      : sessions_(std::move(sessions)), acceptor_(std::move(acceptor)), retry_(sessions_->io) {
+  ProtocolAcceptor(std::shared_ptr<HttpSessions> sessions, typename Protocol::acceptor acceptor, Security security)
+      : sessions_(std::move(sessions)), acceptor_(std::move(acceptor)), retry_(sessions_->io), security_(security) {
     acceptor_.non_blocking(true);
   }
 
@@ -121,10 +120,14 @@ class ProtocolAcceptor : public Acceptor {
         (void)sessions_->connections.end_longest_waiting();
         return accept_later();
       }
-      const auto peer = peer_of(socket);
-      if (peer && sessions_->connections.make_room(*peer)) {
-        begin_session(sessions_, AcceptedSocket(std::move(socket)), *peer);
+      auto peer = peer_of(socket);
+      if (!peer || !sessions_->connections.make_room(peer->name)) continue;
+      std::shared_ptr<asio::ssl::context> tls;
+      if (security_ == Security::kTls) {
+        tls = sessions_->certificate->context();
+        peer->channel = Channel::kPrivate;
       }
+      begin_session(sessions_, SessionStream(AcceptedSocket(std::move(socket)), std::move(tls)), *peer);
     }
     accept();
   }
@@ -139,6 +142,7 @@ class ProtocolAcceptor : public Acceptor {
   const std::shared_ptr<HttpSessions> sessions_;
   typename Protocol::acceptor acceptor_;
   asio::steady_timer retry_;
+  const Security security_;
 };
 
 Error cannot_listen(const ListenAddress& address, const std::string& why) {
@@ -155,6 +159,10 @@ HttpServer::HttpServer(asio::io_context& io, asio::thread_pool& workers, Request
                        const HttpLimits& limits)
     : impl_(std::make_unique<Impl>()) {
   impl_->sessions = std::make_shared<HttpSessions>(io, workers, handler, limits);
+}
+
+void HttpServer::use_certificate(std::unique_ptr<TlsCertificate> certificate) {
+  impl_->sessions->certificate = std::move(certificate);
 }
 
 HttpServer::~HttpServer() {
@@ -188,7 +196,8 @@ Result<ListenAddress> HttpServer::listen(const ListenAddress& address) {
       }
       acceptor.listen(kListenBacklog);
       impl_->unix_paths.push_back(address.unix_path);
-      impl_->acceptors.push_back(std::make_unique<ProtocolAcceptor<Local>>(impl_->sessions, std::move(acceptor)));
+      impl_->acceptors.push_back(
+          std::make_unique<ProtocolAcceptor<Local>>(impl_->sessions, std::move(acceptor), Security::kPlain));
     } else {
       using Tcp = asio::ip::tcp;
       error_code error;
@@ -205,7 +214,8 @@ Result<ListenAddress> HttpServer::listen(const ListenAddress& address) {
       acceptor.bind({ip, address.port});
       acceptor.listen(kListenBacklog);
       taken.port = acceptor.local_endpoint().port();
-      impl_->acceptors.push_back(std::make_unique<ProtocolAcceptor<Tcp>>(impl_->sessions, std::move(acceptor)));
+      impl_->acceptors.push_back(
+          std::make_unique<ProtocolAcceptor<Tcp>>(impl_->sessions, std::move(acceptor), address.security));
     }
   } catch (const boost::system::system_error& error) {
     return cannot_listen(

@@ -1,4 +1,4 @@
-// HttpServer: HTTP/1.1 on Unix sockets and TCP (Boost.Beast), for Api.
+// HttpServer: HTTP/1.1 on Unix sockets, TCP and TLS (Boost.Beast, OpenSSL), for Api.
 //
 // One thread (the caller's io_context) moves the bytes; the handler runs on the worker pool. Nothing is given before
 // it is known who asks, or before it is needed: a body is read after its credential, and gets memory as its bytes
@@ -20,6 +20,7 @@
 #include "base/units.h"
 #include "predictor/daemon/config.h"
 #include "predictor/daemon/http/api.h"
+#include "predictor/daemon/http/tls_certificate.h"
 
 namespace lbf::daemon {
 
@@ -55,6 +56,10 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  // Of the addresses with TLS.
+  void use_certificate(std::unique_ptr<TlsCertificate> certificate);
+
+  // REQUIRES: use_certificate() before an address with TLS.
   // Begins to listen. A Unix socket that nobody listens on any more is replaced; everybody may connect
   // (requests carry credentials). Returns the address with the port that was taken. Errors: the address is in
   // use, or cannot be had, with the remedy.

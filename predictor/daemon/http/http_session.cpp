@@ -24,8 +24,7 @@ namespace http = beast::http;
 using boost::system::error_code;
 
 using Clock = std::chrono::steady_clock;
-using SessionSocket = asio::generic::stream_protocol::socket;
-using Stream = beast::basic_stream<asio::generic::stream_protocol>;
+using SessionSocket = SessionStream::Socket;
 
 constexpr std::uint32_t kHeaderLimitBytes = 32768;  // a munge credential is a few hundred bytes
 constexpr std::size_t kFirstReadBytes = 4096;       // of a connection that was idle: a header, most likely
@@ -36,13 +35,15 @@ constexpr std::size_t kDrainBytes = std::size_t{16} << 10;        // nobody know
 
 class HttpSession final : public Connection, public std::enable_shared_from_this<HttpSession> {
  public:
-  HttpSession(std::shared_ptr<HttpSessions> sessions, SessionSocket socket, std::string peer)
-      : sessions_(std::move(sessions)), stream_(std::move(socket)), peer_(std::move(peer)) {
-    sessions_->connections.add(*this, peer_);
+  HttpSession(std::shared_ptr<HttpSessions> sessions, SessionStream stream, Peer peer)
+      : sessions_(std::move(sessions)), stream_(std::move(stream)), peer_(std::move(peer)) {
+    sessions_->connections.add(*this, peer_.name);
+    sessions_->count_connections();
   }
   ~HttpSession() {
     close_body();
     sessions_->connections.remove(*this);
+    sessions_->count_connections();
     if (sessions_->stopping && sessions_->connections.count() == 0 && sessions_->on_idle) {
       std::exchange(sessions_->on_idle, nullptr)();
     }
@@ -50,20 +51,30 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
+  void begin() {
+    if (!stream_.has_tls()) return read_header();
+    sessions_->connections.set_state(*this, ConnectionState::kForRequest);
+    stream_.plain().expires_after(sessions_->limits.header_timeout);
+    stream_.async_handshake([self = shared_from_this()](error_code error) {
+      if (error) return self->close();
+      self->read_header();
+    });
+  }
+
   void read_header() {
     sessions_->connections.set_state(*this, ConnectionState::kForRequest);
     parser_.emplace();
     parser_->header_limit(kHeaderLimitBytes);
     parser_->body_limit(kMaxBatchBytes);
-    stream_.expires_after(sessions_->limits.header_timeout);
+    stream_.plain().expires_after(sessions_->limits.header_timeout);
     http::async_read_header(stream_, buffer_, *parser_,
                             [self = shared_from_this()](error_code error, std::size_t) { self->header_read(error); });
   }
 
   void close() override {
     error_code ignored;
-    stream_.socket().shutdown(SessionSocket::shutdown_both, ignored);
-    stream_.close();
+    stream_.plain().socket().shutdown(SessionSocket::shutdown_both, ignored);
+    stream_.plain().close();
   }
 
  private:
@@ -72,7 +83,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
     if (buffer_.size() > 0) return read_header();
     sessions_->connections.set_state(*this, ConnectionState::kForRequest);
     buffer_.shrink_to_fit();  // most connections are idle most of the time
-    stream_.expires_after(sessions_->limits.idle_timeout);
+    stream_.plain().expires_after(sessions_->limits.idle_timeout);
     stream_.async_read_some(buffer_.prepare(kFirstReadBytes),
                             [self = shared_from_this()](error_code error, std::size_t bytes) {
                               if (error) return self->close();
@@ -101,6 +112,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
     head_.method = std::string(header.method_string());
     head_.target = std::string(header.target());
     head_.authorization = std::string(header[http::field::authorization]);
+    head_.channel = peer_.channel;
     if (parser_->chunked()) {
       return refuse(411, "invalid_input", "a Content-Length is needed, not a chunked body");
     }
@@ -114,9 +126,9 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
     }
     keep_alive_ = header.keep_alive();
     expects_continue_ = beast::iequals(header[http::field::expect], "100-continue");
-    stream_.expires_never();
+    stream_.plain().expires_never();
     if (!is_open) return authenticate();
-    submit(RequestKind::kOpen, peer_,
+    submit(RequestKind::kOpen, peer_.name,
            [](HttpSession& self) { return self.sessions_->handler.handle_open(self.head_); });
   }
 
@@ -124,7 +136,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
 
   void authenticate() {
     auto admission = std::make_shared<std::optional<std::variant<Sender, ApiResponse>>>();
-    sessions_->queue.submit(kind(), peer_,
+    sessions_->queue.submit(kind(), peer_.name,
                             {[self = shared_from_this(), admission] {
                                admission->emplace(self->sessions_->handler.authenticate(self->head_));
                              },
@@ -144,7 +156,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
     body_account_ = sessions_->bodies.open(user_);
     if (!expects_continue_) return grow_body();
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    stream_.expires_after(sessions_->limits.body_timeout);
+    stream_.plain().expires_after(sessions_->limits.body_timeout);
     asio::async_write(stream_, asio::buffer(kContinue.data(), kContinue.size()),
                       [self = shared_from_this()](error_code error, std::size_t) {
                         if (error) return self->close();
@@ -154,7 +166,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
 
   void grow_body() {
     const Bytes wanted = std::min(head_.body_bytes, std::max(kFirstBodyBytes, 2 * received_bytes_));
-    stream_.expires_never();
+    stream_.plain().expires_never();
     sessions_->bodies.grow(*body_account_, wanted, [self = shared_from_this(), wanted] { self->body_grown(wanted); });
   }
 
@@ -182,7 +194,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
       return handle();
     }
     if (received_bytes_ == body_.size()) return grow_body();
-    stream_.expires_at(body_until_);
+    stream_.plain().expires_at(body_until_);
     stream_.async_read_some(asio::buffer(body_.data() + received_bytes_, body_.size() - received_bytes_),
                             [self = shared_from_this()](error_code error, std::size_t now) {
                               if (error) return self->close();
@@ -191,7 +203,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
   }
 
   void handle() {
-    stream_.expires_never();
+    stream_.plain().expires_never();
     submit(kind(), user_, [](HttpSession& self) {
       ApiResponse response = self.sessions_->handler.handle(self.head_, self.body_, self.sender_);
       self.body_ = {};
@@ -225,8 +237,9 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
 
   void respond(ApiResponse response) {
     sessions_->connections.set_state(*this, ConnectionState::kForReader);
+    sessions_->handler.http_counts().answered(response.status);
     if (response.source == nullptr) {
-      sessions_->refusals.add(head_.method, head_.target, user_.empty() ? peer_ : user_, response.status,
+      sessions_->refusals.add(head_.method, head_.target, user_.empty() ? peer_.name : user_, response.status,
                               response.body);
     }
     // What was refused before its body was read.
@@ -253,7 +266,7 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
 
   template <typename Buffers>
   void write(const Buffers& buffers, void (HttpSession::*then)()) {
-    stream_.expires_after(sessions_->limits.answer_timeout);
+    stream_.plain().expires_after(sessions_->limits.answer_timeout);
     asio::async_write(
         stream_, buffers,
         [self = shared_from_this()](error_code error, std::size_t bytes) {
@@ -312,11 +325,11 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
     request_.reset();
     if (keep_alive_ && !sessions_->stopping) return wait_for_request();
     error_code ignored;
-    stream_.socket().shutdown(SessionSocket::shutdown_send, ignored);
+    stream_.plain().socket().shutdown(SessionSocket::shutdown_send, ignored);
     if (!unread_end_) return close();
     // What was refused is still coming: closing now would reset the connection and lose the answer on its way.
     sessions_->connections.set_state(*this, ConnectionState::kForRequest);
-    stream_.expires_after(sessions_->limits.body_timeout);
+    stream_.plain().expires_after(sessions_->limits.body_timeout);
     piece_.resize(kDrainBytes);
     drain();
   }
@@ -335,8 +348,8 @@ class HttpSession final : public Connection, public std::enable_shared_from_this
   }
 
   const std::shared_ptr<HttpSessions> sessions_;
-  Stream stream_;
-  const std::string peer_;
+  SessionStream stream_;
+  const Peer peer_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::empty_body>> parser_;
 
@@ -371,10 +384,12 @@ HttpSessions::HttpSessions(asio::io_context& io_context, asio::thread_pool& work
       limits(http_limits),
       connections(limits.max_connections, limits.connections_per_peer(), limits.stalled_after),
       bodies(limits.request_memory_bytes, limits.request_memory_per_user()),
-      queue(io, workers, {.threads = limits.worker_threads, .threads_per_user = limits.threads_per_user()}) {}
+      queue(io, workers, {.threads = limits.worker_threads, .threads_per_user = limits.threads_per_user()}) {
+  handler.http_counts().connection_limit = limits.max_connections;
+}
 
-void begin_session(std::shared_ptr<HttpSessions> sessions, SessionSocket socket, const std::string& peer) {
-  std::make_shared<HttpSession>(std::move(sessions), std::move(socket), peer)->read_header();
+void begin_session(std::shared_ptr<HttpSessions> sessions, SessionStream stream, const Peer& peer) {
+  std::make_shared<HttpSession>(std::move(sessions), std::move(stream), peer)->begin();
 }
 
 }  // namespace lbf::daemon

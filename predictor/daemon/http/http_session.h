@@ -2,7 +2,6 @@
 // again.
 #pragma once
 
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
@@ -14,6 +13,8 @@
 #include "predictor/daemon/http/http_server.h"
 #include "predictor/daemon/http/refusal_log.h"
 #include "predictor/daemon/http/request_queue.h"
+#include "predictor/daemon/http/session_stream.h"
+#include "predictor/daemon/http/tls_certificate.h"
 
 namespace lbf::daemon {
 
@@ -22,6 +23,8 @@ struct HttpSessions {
   HttpSessions(boost::asio::io_context& io_context, boost::asio::thread_pool& workers, RequestHandler& request_handler,
                const HttpLimits& http_limits);
 
+  void count_connections() { handler.http_counts().connections = connections.count(); }
+
   boost::asio::io_context& io;
   RequestHandler& handler;
   const HttpLimits limits;
@@ -29,13 +32,19 @@ struct HttpSessions {
   BodyMemory bodies;
   RequestQueue queue;
   RefusalLog refusals;
-  ShareCount requests;  // of each user: authenticated, not yet answered
+  ShareCount requests;                          // of each user: authenticated, not yet answered
+  std::unique_ptr<TlsCertificate> certificate;  // nullptr: no address has TLS
   bool stopping = false;
   std::function<void()> on_idle;  // once, when the last connection is gone while stopping
 };
 
+// The other end of a connection.
+struct Peer {
+  std::string name;  // the uid of a Unix socket's, or the address
+  Channel channel = Channel::kOpen;
+};
+
 // A connection of PEER's, which nobody has read from yet.
-void begin_session(std::shared_ptr<HttpSessions> sessions, boost::asio::generic::stream_protocol::socket socket,
-                   const std::string& peer);
+void begin_session(std::shared_ptr<HttpSessions> sessions, SessionStream stream, const Peer& peer);
 
 }  // namespace lbf::daemon

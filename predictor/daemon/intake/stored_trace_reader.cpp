@@ -83,6 +83,7 @@ Result<void> StoredTraceReader::read(std::uint32_t number, const Sink& sink) {
   const auto decoded = decoder_.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), batch_sink);
   if (!decoded) return fail(decoded.error());
   ++from.next_sequence;
+  read_bytes_ += batch_.size();
   return {};
 }
 

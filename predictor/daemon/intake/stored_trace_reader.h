@@ -56,6 +56,7 @@ class StoredTraceReader {
   std::optional<std::uint32_t> stream_of(Rank rank) const;
   std::uint64_t next_sequence(std::uint32_t stream) const;
   Bytes memory_bytes() const;
+  Bytes read_bytes() const { return read_bytes_; }  // of batches, so far
   // Measured time of the events read so far, all ranks.
   Seconds replayed_s() const;
 
@@ -70,6 +71,7 @@ class StoredTraceReader {
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
   std::vector<std::int64_t> stream_of_rank_;  // -1: none yet
   std::string batch_;                         // scratch
+  Bytes read_bytes_ = 0;
 };
 
 }  // namespace lbf::daemon

@@ -47,6 +47,7 @@ class TraceStore {
   // Removes a step's trace, whatever is in it.
   Result<void> remove(const StepKey& key);
 
+  const std::string& directory() const { return directory_; }
   // The step's place below the store's directory: what it is called in notes of lbfd for its next start.
   static std::string place_of(const StepKey& key) { return key.cluster + "/" + key.directory_name(); }
   // Who the step.json says the owner is, also where nothing else of it can be read; nothing: not even that.

@@ -56,4 +56,9 @@ Bytes MemoryAccounts::of_user(uid_t user) const {
   return found == of_user_.end() ? 0 : found->second;
 }
 
+Bytes MemoryAccounts::of_all() const {
+  const MutexLock lock(mutex_);
+  return all_;
+}
+
 }  // namespace lbf::daemon

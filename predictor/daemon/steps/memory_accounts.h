@@ -42,6 +42,7 @@ class MemoryAccounts {
   };
 
   Bytes of_user(uid_t user) const;
+  Bytes of_all() const;
 
  private:
   const Bounds bounds_;

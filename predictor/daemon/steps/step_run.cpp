@@ -98,7 +98,9 @@ StepRun::Progress StepRun::work(ReplayMarks::Mark* mark) {
   }
   const Progress progress =
       released_ ? (complete ? Progress::kFinished : Progress::kIdle) : work_on(states, complete, mark);
-  cpu_spent_s_ += options_.cpu_clock() - cpu_before_s;
+  const Seconds cpu_s = options_.cpu_clock() - cpu_before_s;
+  cpu_spent_s_ += cpu_s;
+  if (options_.counts) options_.counts->replay_cpu_s += cpu_s;
   settle();
   if (progress == Progress::kFinished && !interrupted_) finish(states);
   count_held();
@@ -134,6 +136,7 @@ StepRun::Progress StepRun::work_on(const std::vector<StreamState>& states, bool 
 // --- one batch
 
 void StepRun::read_batch(std::uint32_t stream) {
+  const std::uint64_t events_before = totals_.events();
   const StoredTraceReader::Sink sink{
       [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin)
           REQUIRES(mutex_) { take_events(from, rank, events, origin); },
@@ -144,7 +147,10 @@ void StepRun::read_batch(std::uint32_t stream) {
   } catch (const std::exception& exception) {  // out of memory, a broken invariant: this step ends, lbfd does not
     predictions_.stop_feeding();
     remarks_.add_reason(reader_->give_up(stream, exception.what()));
+    if (options_.counts) ++options_.counts->replay_errors;
   }
+  replayed_bytes_ = reader_->read_bytes();
+  if (options_.counts) options_.counts->replayed_events += totals_.events() - events_before;
 }
 
 void StepRun::check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::Origin origin) {
@@ -189,6 +195,7 @@ void StepRun::take_control(std::uint32_t stream, const protocol::ControlRecord& 
         fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)", *said, ranks_));
     return;
   }
+  if (const auto* relay = std::get_if<protocol::RelayRecord>(&record)) count_relay(*relay);
   const auto rank = static_cast<Rank>(said.value_or(kAnyRank));
   if (const auto* process = std::get_if<protocol::ProcessRecord>(&record)) take_library(process->library);
   std::visit(
@@ -198,6 +205,13 @@ void StepRun::take_control(std::uint32_t stream, const protocol::ControlRecord& 
       },
       record);
   if (std::holds_alternative<protocol::ProcessEndRecord>(record)) close_rank(rank);
+}
+
+// Once: not where the step is replayed again for targets that were deferred.
+void StepRun::count_relay(const protocol::RelayRecord& record) {
+  if (options_.counts == nullptr || !options_.deferred_before.empty()) return;
+  options_.counts->spooled_batches += record.spooled_batches;
+  options_.counts->lost_batches += record.lost_batches;
 }
 
 // One program has one library: the first process to say so says it for all, before any event.

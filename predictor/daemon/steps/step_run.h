@@ -7,6 +7,7 @@
 // replays (StepPredictions), procedures (ProcedurePredictions).
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -72,6 +73,9 @@ class StepRun {
   // Thread-safe, does not wait for a batch that is being replayed: then the view is the one before.
   std::shared_ptr<const StepView> view();
 
+  // Of the batches that came. Thread-safe, does not wait.
+  Bytes replayed_bytes() const { return replayed_bytes_; }
+
   // Which procedures all ranks are to measure (`--lbf-procedures=auto`); nullptr: nothing was decided. Thread-safe,
   // does not wait for a batch.
   std::shared_ptr<const protocol::ProcedureList> procedure_list() const;
@@ -89,6 +93,7 @@ class StepRun {
       REQUIRES(mutex_);
   void check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::Origin origin) REQUIRES(mutex_);
   void take_control(std::uint32_t stream, const protocol::ControlRecord& record) REQUIRES(mutex_);
+  void count_relay(const protocol::RelayRecord& record) REQUIRES(mutex_);
   // VERSION: MPI_Get_library_version.
   void take_library(const std::string& version) REQUIRES(mutex_);
   void close_rank(Rank rank) REQUIRES(mutex_);
@@ -147,6 +152,7 @@ class StepRun {
   ProcedurePredictions procedures_ GUARDED_BY(mutex_);
   bool library_seen_ GUARDED_BY(mutex_) = false;
   Seconds cpu_spent_s_ GUARDED_BY(mutex_) = 0;
+  std::atomic<Bytes> replayed_bytes_{0};
   Clock::time_point last_publish_ GUARDED_BY(mutex_){};
   std::uint64_t generation_ GUARDED_BY(mutex_) = 0;
 

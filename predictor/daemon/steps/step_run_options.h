@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "db/records.h"
 #include "predictor/daemon/bounds.h"
+#include "predictor/daemon/steps/daemon_counts.h"
 #include "predictor/daemon/steps/memory_accounts.h"
 #include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/run_picture.h"
@@ -51,6 +52,7 @@ struct StepRunOptions {
   std::vector<std::string> notes{};  // the view's first
   Bounds bounds{};
   std::shared_ptr<MemoryAccounts> accounts{};  // of all steps; nullptr: only the step's own bounds count
+  std::shared_ptr<DaemonCounts> counts{};      // nullptr: nobody counts
   std::function<bool()> lbfd_ends{};           // a turn that is under way ends then, and nothing is said of it
 
   // StepRun sets these for its parts.

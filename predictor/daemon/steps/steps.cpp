@@ -121,6 +121,7 @@ void Steps::recover() {
     if (const std::string why = why_set_aside(key); !why.empty()) {
       const MutexLock lock(load_mutex_);
       end_as_partial(key, why);
+      ++counts_->set_aside_steps;
       continue;
     }
     const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart, key.submit_s);
@@ -268,8 +269,10 @@ void Steps::replay_once(const EntryPtr& entry) {
       progress = run->work(mark.get());
     } catch (const std::exception& exception) {
       spdlog::error("step {}: replay: {}", entry->trace->key().text(), exception.what());
+      ++counts_->replay_errors;
     }
   }
+  if (run != nullptr) entry->replayed(run->replayed_bytes());
   if (progress == StepRun::Progress::kFinished) {
     const auto view = run->view();
     bool was_again = false;
@@ -278,6 +281,7 @@ void Steps::replay_once(const EntryPtr& entry) {
       was_again = entry->is_again;
       if (entry->run == run) entry->finished = Clock::now();
     }
+    if (!was_again) count_end(*view);
     const bool is_stored = persist(*entry);
     if (is_stored) forget_replay(*entry, *view, was_again);
     const db::StepRecord& record = view->record;
@@ -297,8 +301,9 @@ void Steps::replay_once(const EntryPtr& entry) {
         return replay_after_rest(entry, Clock::now() + rest);
       }
     }
-    enqueue(entry);
+    return enqueue(entry);
   }
+  entry->caught_up();
 }
 
 // The step is over and in the database.

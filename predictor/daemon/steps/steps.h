@@ -28,8 +28,10 @@
 #include "predictor/daemon/disk_watch.h"
 #include "predictor/daemon/intake/trace_store.h"
 #include "predictor/daemon/network_catalog.h"
+#include "predictor/daemon/steps/daemon_counts.h"
 #include "predictor/daemon/steps/replay_marks.h"
 #include "predictor/daemon/steps/step_run.h"
+#include "predictor/daemon/steps/steps_now.h"
 #include "predictor/daemon/steps/turn_queue.h"
 #include "predictor/daemon/steps/user_rates.h"
 
@@ -129,6 +131,9 @@ class Steps {
   static constexpr std::uint64_t kPictureEvents = 30'000'000;
 
   std::size_t running() const;
+  // For metrics.
+  const DaemonCounts& counts() const { return *counts_; }
+  StepsNow now() const;
 
   // Whether traces or database could not be written for want of room, and that is not over.
   bool disk_full() const { return trace_disk_.is_full() || database_disk_.is_full(); }
@@ -157,6 +162,7 @@ class Steps {
   void schedule(const EntryPtr& entry);
   void replay_once(const EntryPtr& entry);
   void forget_replay(const Entry& entry, const StepView& view, bool was_again);
+  void count_end(const StepView& view);
   void replay_after_rest(const EntryPtr& entry, Clock::time_point end_of_rest);
   bool programs_run() const;
   bool persist(Entry& entry);
@@ -211,6 +217,7 @@ class Steps {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> ending_{false};  // stopping_, or about to be
   const std::shared_ptr<MemoryAccounts> accounts_;
+  const std::shared_ptr<DaemonCounts> counts_ = std::make_shared<DaemonCounts>();
   UserRates rates_;
   std::unique_ptr<ReplayMarks> marks_;  // since recover()
   TurnQueue<EntryPtr> turns_;

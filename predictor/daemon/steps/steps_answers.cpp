@@ -1,5 +1,7 @@
 // Steps, answers to people: see steps.h.
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <iterator>
@@ -66,6 +68,39 @@ void leave_latest_jobs(std::vector<Step>& steps, const RecordOf& record_of) {
 }
 
 }  // namespace
+
+void Steps::count_end(const StepView& view) {
+  ++(view.record.state == db::StepState::kComplete ? counts_->complete_steps : counts_->partial_steps);
+  for (const db::PredictionRecord& prediction : view.predictions)
+    ++(prediction.why_deferred.empty() ? counts_->predictions : counts_->deferred_targets);
+}
+
+StepsNow Steps::now() const {
+  StepsNow now;
+  now.running = running();
+  now.replay_threads = options_.replay_threads;
+  now.memory_bytes = accounts_->of_all();
+  now.memory_limit_bytes = options_.bounds.all_memory_bytes;
+  for (const EntryPtr& entry : entries()) {
+    const MutexLock lock(entry->mutex);
+    now.lag_s = std::max(now.lag_s, entry->arrivals.lag_s(Clock::now()));
+    now.backlog_bytes += entry->arrivals.backlog_bytes();
+  }
+  now.traces_disk_full = trace_disk_.is_full();
+  now.database_disk_full = database_disk_.is_full();
+  now.writes_without_room = trace_disk_.all_refused() + database_disk_.all_refused();
+  now.failed_writes = trace_disk_.all_errors() + database_disk_.all_errors();
+  struct statvfs disk {};
+  if (::statvfs(traces_.directory().c_str(), &disk) == 0) {
+    now.disk_bytes = Bytes{disk.f_blocks} * disk.f_frsize;
+    now.disk_free_bytes = Bytes{disk.f_bavail} * disk.f_frsize;
+  }
+  for (const char* end : {"", "-wal"}) {
+    struct stat file {};
+    if (::stat((database_.path() + end).c_str(), &file) == 0) now.database_bytes += static_cast<Bytes>(file.st_size);
+  }
+  return now;
+}
 
 Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail detail) {
   auto found = find_without_predictions(query, detail);

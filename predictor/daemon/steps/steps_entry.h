@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "predictor/daemon/steps/arrivals.h"
 #include "predictor/daemon/steps/idle_turns.h"
 #include "predictor/daemon/steps/steps.h"
 
@@ -24,6 +25,7 @@ struct Steps::Entry {
         final_persisted(run == nullptr),
         is_again(turn == Turn::kAgain) {
     if (run == nullptr) finished = loaded;
+    if (run != nullptr && turn == Turn::kFirst) arrivals.came(trace->stored_bytes(), loaded);
   }
   // Of a step without a run, whose trace is in memory all the same.
   void count_trace(const std::shared_ptr<MemoryAccounts>& accounts) {
@@ -44,6 +46,7 @@ struct Steps::Entry {
   bool is_again GUARDED_BY(mutex);
   std::uint64_t persisted_generation GUARDED_BY(mutex) = 0;
   Clock::time_point last_persisted GUARDED_BY(mutex){};
+  Arrivals arrivals GUARDED_BY(mutex);
 
   Mutex persist_mutex;                  // an older view must not be written after a newer one; taken before the other
   std::atomic<bool> limit_said{false};  // in the log: once, not for each of its streams
@@ -53,6 +56,18 @@ struct Steps::Entry {
   void heard(std::uint32_t stream) {
     const MutexLock lock(mutex);
     last_heard[stream] = Clock::now();
+  }
+  void stored(Bytes bytes) {
+    const MutexLock lock(mutex);
+    arrivals.came(bytes, Clock::now());
+  }
+  void replayed(Bytes bytes) {
+    const MutexLock lock(mutex);
+    arrivals.replayed(bytes);
+  }
+  void caught_up() {
+    const MutexLock lock(mutex);
+    arrivals.caught_up();
   }
   std::shared_ptr<StepRun> current_run() {
     const MutexLock lock(mutex);

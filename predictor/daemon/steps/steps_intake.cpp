@@ -156,6 +156,7 @@ StepRunOptions Steps::run_options(const StepTrace& trace) const {
   StepRunOptions options = options_.run;
   options.bounds = options_.bounds;
   options.accounts = accounts_;
+  options.counts = counts_;
   options.lbfd_ends = [this] { return ending_.load(); };
   db::ProgramHint hint = hint_of(trace.owner(), trace.description());
   hint.cluster = trace.key().cluster;
@@ -195,6 +196,7 @@ Result<Steps::EntryPtr> Steps::begin_step(const Caller& caller, const StepKey& k
   auto trace = watched(key, description.node_index, traces_.create(key, description, owner));
   if (!trace) return trace.error();
   EntryPtr made = adopt(std::move(trace).value(), Replay::kNow);
+  ++counts_->started_steps;
   spdlog::info("step {}: started, user {}, {} ranks on {} nodes", key.text(), user_name_of(owner, description.user),
                description.tasks, description.nodes.size());
   return made;
@@ -280,6 +282,9 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
   result = watched(key, stream, std::move(result));
   if (result && result->outcome == AppendOutcome::kStored) {
     trace_disk_.succeeded();
+    ++counts_->stored_batches;
+    counts_->stored_bytes += batch.size();
+    (*entry)->stored(batch.size());
     schedule(*entry);
   }
   return result;

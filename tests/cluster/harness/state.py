@@ -113,9 +113,10 @@ class Cluster:
         return pid if self.facts and parent_of(pid) is not None and carries_mark(pid, self.facts["mark"]) else None
 
     def environment(self):
-        """Environment of the cluster's daemons: the caller's PATH and language, nothing of his Slurm or MPI."""
+        """Environment of the cluster's daemons: PATH, language and the CAs of an lbfd, nothing of the caller's Slurm or MPI."""
+        authorities = {name: os.environ[name] for name in ("LBF_CA_FILE",) if name in os.environ}
         return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
-                "SLURM_CONF": self.conf, MARK: self.facts["mark"]}
+                "SLURM_CONF": self.conf, MARK: self.facts["mark"], **authorities}
 
     def slurm(self, *command, check=True, timeout=30):
         return run(*command, check=check, timeout=timeout, env={**os.environ, "SLURM_CONF": self.conf})

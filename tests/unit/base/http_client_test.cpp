@@ -267,10 +267,10 @@ TEST(HttpClient, ReachesTcpByNameAndByAddress) {
 }
 
 TEST(HttpClient, AddressesAreChecked) {
-  for (const char* good : {"unix:/run/lbf/lbfd.sock", "http://localhost:7420", "http://10.0.0.1:1/"}) {
+  for (const char* good : {"unix:/run/lbf/lbfd.sock", "http://localhost:7420", "http://10.0.0.1:1/", "https://h:1"}) {
     EXPECT_TRUE(HttpClient::make(good).ok()) << good;
   }
-  for (const char* bad : {"", "unix:", "unix:lbfd.sock", "http://", "https://x:1", "x:1", "http://x:1/v1",
+  for (const char* bad : {"", "unix:", "unix:lbfd.sock", "http://", "https://", "ftp://x:1", "x:1", "http://x:1/v1",
                           "http://u@x:1", "http://x y"}) {
     const auto client = HttpClient::make(bad);
     ASSERT_FALSE(client.ok()) << bad;

@@ -20,7 +20,8 @@ TEST(DaemonConfig, TakesEveryKey) {
       "\"debug\"\n"
       "stream_timeout_s = 60\nstream_start_timeout_s = 0.5\ntrace_retention_days = 0\ntrace_store_limit_mb = "
       "100\n"
-      "worker_threads = 3\nreplay_threads = 4\nmax_connections = 10\nrequest_memory_mb = 64\n"
+      "log_format = \"json\"\nmetrics_token_file = \"/m\"\nworker_threads = 3\nreplay_threads = 4\nmax_connections = "
+      "10\nrequest_memory_mb = 64\n"
       "outcome_others_percent = 7.5\nstep_memory_mb = 11\nuser_memory_mb = 12\nmemory_mb = 13\nturn_limit_s = "
       "1.5\nuser_steps = 14\n"
       "step_trace_limit_mb = 7\nstep_cpu_percent = 2.5\nreplay_memory_mb = 8\npicture_limit_s = 0.5\nreplay_when_idle "
@@ -33,6 +34,8 @@ TEST(DaemonConfig, TakesEveryKey) {
   EXPECT_EQ(config->listen[2].text(), "tcp:[::1]:7001");
   EXPECT_EQ(config->network, "ib");
   EXPECT_EQ(config->topology, "/t.conf");
+  EXPECT_EQ(config->log_format, daemon::LogFormat::kJson);
+  EXPECT_EQ(config->metrics_token_file, "/m");
   EXPECT_EQ(config->stream_start_timeout.count(), 500);
   EXPECT_EQ(config->trace_retention_days, 0u);
   EXPECT_EQ(config->replay_threads, 4u);

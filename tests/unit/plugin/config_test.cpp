@@ -66,6 +66,7 @@ TEST(AdminConfigTest, EveryWrongArgumentIsNamed) {
                           "lbfd=unix:sock",
                           "lbfd=http://host",
                           "lbfd=http://:80",
+                          "lbfd=https://host",
                           "lbfd=http://h:0",
                           "lbfd=http://h:99999",
                           "lbfd=http://h:80/x",
