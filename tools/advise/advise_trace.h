@@ -27,6 +27,8 @@ class AdviseTrace {
   bool has_measured_times() const { return call_s_ > 0; }
   const engine::MpiRules& mpi_rules() const { return mpi_.rules; }
   const std::string& mpi_note() const { return mpi_note_; }
+  // As WhatIfTrace::notes, once a pass is over.
+  std::vector<std::string> notes() const { return trace_->notes(); }
 
   // Errors: those of the trace.
   Result<advisor::CommGraph> graph();

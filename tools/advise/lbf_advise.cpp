@@ -345,6 +345,7 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
     AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
     print.mpi_note = passes.mpi_note();
     result = advise(passes, *cluster, std::move(options));
+    for (const std::string& note : passes.notes()) kMessages.warn(note);
   }
   if (!result || !line.probe || result->seen.is_too_little()) return result;
   const ProbeOptions how{print.trace, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};

@@ -17,8 +17,8 @@ class TiCounts {
  public:
   explicit TiCounts(Rank ranks) : calls_(static_cast<std::size_t>(ranks), 0) {}
 
-  // A rank's next collective of MPI_COMM_WORLD. Errors: kInvalidInput, it names another root than a rank before it: roots
-  // count in a communicator that the format does not name.
+  // A rank's next collective of MPI_COMM_WORLD. Errors: kInvalidInput, it names another root than a rank before it:
+  // roots count in a communicator that the format does not name.
   Result<void> add(Rank rank, const Event& event);
 
   // Collectives of all ranks whose sizes differ; those that only some ranks reach do not count.

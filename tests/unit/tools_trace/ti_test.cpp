@@ -270,7 +270,8 @@ TEST_F(TraceCommand, BadTiNamesTheLine) {
   refuses("0 finalize\n0 compute 1\n", "bad.txt:2: an action after finalize");
   // The roots of two halves of MPI_COMM_WORLD: as one bcast of all it would be a wrong number.
   refuses("0 bcast 4 0\n1 bcast 4 1\n", "bad.txt:2: bcast: root 1, but rank 0 names root 0 in the same collective");
-  refuses("0 barrier\n0 gather 4 4 1\n1 barrier\n1 gather 4 4 0\n", "bad.txt:4: gather: root 0, but rank 0 names root 1");
+  refuses("0 barrier\n0 gather 4 4 1\n1 barrier\n1 gather 4 4 0\n",
+          "bad.txt:4: gather: root 0, but rank 0 names root 1");
   refuses("-1 init\n", "'-1' is no rank");
   refuses("99999999 init\n", "'99999999' is no rank");
   refuses("", "bad.txt: has no action");

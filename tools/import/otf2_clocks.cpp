@@ -1,0 +1,204 @@
+// See otf2_clocks.h.
+#include "tools/import/otf2_clocks.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace lbf::tools::otf2 {
+namespace {
+
+constexpr std::uint64_t kMostRecords = 20'000;  // of a rank, where it has no collective of all
+constexpr std::size_t kMostPeers = 64;          // of a rank
+constexpr Nanoseconds kTolerance = 1000;        // that clocks which agree may be off
+
+// The first messages between two ranks, on one channel.
+struct FirstMessage {
+  std::optional<Nanoseconds> sent_ns;
+  std::optional<Nanoseconds> received_ns;
+};
+using Channel = std::array<std::int64_t, 4>;  // source, destination, communicator, tag
+
+struct Beginning {
+  std::optional<Nanoseconds> first_ns;
+  std::optional<Nanoseconds> init_ns;
+  std::optional<Nanoseconds> enter_ns;  // of the first collective of all
+  std::optional<Nanoseconds> leave_ns;
+};
+
+bool waits_for_all(std::uint8_t op) {
+  switch (op) {
+    case OTF2_COLLECTIVE_OP_BARRIER:
+    case OTF2_COLLECTIVE_OP_ALLREDUCE:
+    case OTF2_COLLECTIVE_OP_ALLGATHER:
+    case OTF2_COLLECTIVE_OP_ALLGATHERV:
+    case OTF2_COLLECTIVE_OP_ALLTOALL:
+    case OTF2_COLLECTIVE_OP_ALLTOALLV:
+    case OTF2_COLLECTIVE_OP_ALLTOALLW:
+    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER:
+    case OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Alignment {
+ public:
+  explicit Alignment(Archive& archive)
+      : archive_(archive), ranks_(static_cast<std::size_t>(archive.definitions().ranks)) {}
+
+  Result<Clocks> run() {
+    for (Rank rank = 0; rank < static_cast<Rank>(ranks_.size()); ++rank) {
+      if (Result<void> done = read(rank); !done) return done.error();
+    }
+    Clocks clocks;
+    clocks.shift_ns.assign(ranks_.size(), 0);
+    const Nanoseconds off = most_violation(clocks.shift_ns);
+    if (off > kTolerance) {
+      if (!align(clocks.shift_ns)) {
+        return invalid_input(archive_.anchor() + ": the ranks' clocks contradict each other (a message ends " +
+                             seconds(off) +
+                             " s before it begins) and there is no collective of all ranks to set them by");
+      }
+      const auto [low, high] = std::minmax_element(clocks.shift_ns.begin(), clocks.shift_ns.end());
+      clocks.most_shift_ns = *high - *low;
+      clocks.note = "the ranks' clocks are up to " + seconds(clocks.most_shift_ns) + " s apart: they are set by " +
+                    (has_collective_of_all() ? "the end of the first collective of all ranks"
+                                             : "messages, which cannot end before they begin");
+    }
+    find_starts(clocks);
+    return clocks;
+  }
+
+ private:
+  static std::string seconds(Nanoseconds ns) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.6f", seconds_from_ns(ns));
+    return text.data();
+  }
+
+  Result<void> read(Rank rank) {
+    RankRecords records(archive_, rank, 0);
+    Beginning& mine = ranks_[static_cast<std::size_t>(rank)];
+    Nanoseconds enter_ns = 0;
+    for (std::uint64_t n = 0; n < kMostRecords && !mine.leave_ns; ++n) {
+      const Result<const Record*> next = records.front();
+      if (!next) return next.error();
+      if (*next == nullptr) break;
+      const Record& record = **next;
+      if (!mine.first_ns) mine.first_ns = record.ns;
+      if (ends_init(record)) mine.init_ns = record.ns;
+      if (record.kind == Record::Kind::kEnter) enter_ns = record.ns;
+      if (record.kind == Record::Kind::kCollectiveEnd && waits_for_all(record.op) && is_of_all(record.comm)) {
+        mine.enter_ns = enter_ns;
+        mine.leave_ns = record.ns;
+      }
+      note_message(rank, record);
+      records.take();
+    }
+    return {};
+  }
+
+  bool is_of_all(OTF2_CommRef ref) const {
+    const Communicator* comm = archive_.definitions().communicator(ref);
+    return comm != nullptr && !comm->is_self && !comm->is_inter() && comm->members.size() == ranks_.size();
+  }
+
+  void note_message(Rank rank, const Record& record) {
+    const bool is_send = record.kind == Record::Kind::kSend || record.kind == Record::Kind::kIsend;
+    const bool is_receive = record.kind == Record::Kind::kRecv || record.kind == Record::Kind::kIrecv;
+    if (!is_send && !is_receive) return;
+    const Communicator* comm = archive_.definitions().communicator(record.comm);
+    const std::optional<Rank> peer = comm == nullptr ? std::nullopt : comm->peer(rank, record.peer);
+    if (!peer || *peer == rank) return;
+    const Channel channel{is_send ? rank : *peer, is_send ? *peer : rank, record.comm, record.tag};
+    if (!messages_.contains(channel) && messages_.size() >= kMostPeers * ranks_.size()) return;
+    FirstMessage& message = messages_[channel];
+    std::optional<Nanoseconds>& side = is_send ? message.sent_ns : message.received_ns;
+    if (!side) side = record.ns;
+  }
+
+  bool has_collective_of_all() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const Beginning& rank) { return rank.leave_ns.has_value(); });
+  }
+
+  // By how much something ends before it can.
+  Nanoseconds most_violation(const std::vector<Nanoseconds>& shift_ns) const {
+    Nanoseconds most = 0;
+    if (has_collective_of_all()) {
+      Nanoseconds last_enter = *ranks_[0].enter_ns + shift_ns[0];
+      Nanoseconds first_leave = *ranks_[0].leave_ns + shift_ns[0];
+      for (std::size_t i = 1; i < ranks_.size(); ++i) {
+        last_enter = std::max(last_enter, *ranks_[i].enter_ns + shift_ns[i]);
+        first_leave = std::min(first_leave, *ranks_[i].leave_ns + shift_ns[i]);
+      }
+      most = last_enter - first_leave;
+    }
+    for (const auto& [channel, message] : messages_) {
+      if (message.sent_ns && message.received_ns) most = std::max(most, late_by(channel, message, shift_ns));
+    }
+    return most;
+  }
+  static Nanoseconds late_by(const Channel& channel, const FirstMessage& message,
+                             const std::vector<Nanoseconds>& shift_ns) {
+    return *message.sent_ns + shift_ns[static_cast<std::size_t>(channel[0])] - *message.received_ns -
+           shift_ns[static_cast<std::size_t>(channel[1])];
+  }
+
+  // Sets the clocks; false: they cannot be.
+  bool align(std::vector<Nanoseconds>& shift_ns) {
+    if (has_collective_of_all()) {
+      for (std::size_t i = 0; i < ranks_.size(); ++i) shift_ns[i] = *ranks_[0].leave_ns - *ranks_[i].leave_ns;
+      return true;
+    }
+    for (std::size_t round = 0; round <= ranks_.size(); ++round) {
+      bool moved = false;
+      for (const auto& [channel, message] : messages_) {
+        if (!message.sent_ns || !message.received_ns) continue;
+        const Nanoseconds late = late_by(channel, message, shift_ns);
+        if (late <= 0) continue;
+        shift_ns[static_cast<std::size_t>(channel[1])] += late;
+        moved = true;
+      }
+      if (!moved) return true;
+    }
+    return false;
+  }
+
+  void find_starts(Clocks& clocks) const {
+    std::optional<Nanoseconds> first;
+    std::vector<Nanoseconds> begin_ns(ranks_.size(), 0);
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      Start& start = clocks.starts.emplace_back();
+      if (!ranks_[i].first_ns) continue;
+      start.is_after_init = ranks_[i].init_ns.has_value();
+      begin_ns[i] = ranks_[i].init_ns.value_or(*ranks_[i].first_ns) + clocks.shift_ns[i];
+      first = std::min(first.value_or(begin_ns[i]), begin_ns[i]);
+    }
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      if (ranks_[i].first_ns) clocks.starts[i].later_ns = begin_ns[i] - *first;
+    }
+  }
+
+  Archive& archive_;
+  std::vector<Beginning> ranks_;
+  std::map<Channel, FirstMessage> messages_;
+};
+
+}  // namespace
+
+bool ends_init(const Record& record) {
+  const MpiFunction* function = record.region == nullptr ? nullptr : record.region->function;
+  return record.kind == Record::Kind::kLeave && function != nullptr &&
+         (function->role == MpiRole::kInit || function->role == MpiRole::kInitThread);
+}
+
+Result<Clocks> Clocks::align(Archive& archive) {
+  return Alignment(archive).run();
+}
+
+}  // namespace lbf::tools::otf2

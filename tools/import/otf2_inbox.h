@@ -1,0 +1,44 @@
+// Messages to one rank that no record receives: which of them the requests without a recorded end took. No file but the
+// import needs it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "event/event.h"
+#include "tools/import/otf2_definitions.h"
+
+namespace lbf::tools::otf2 {
+
+struct Message {
+  const Communicator* comm = nullptr;
+  Rank source = 0;
+  std::int32_t tag = 0;
+  Bytes bytes = 0;
+  Nanoseconds sent_ns = 0;
+
+  bool is_on_channel_of(const Message& other) const {
+    return comm == other.comm && source == other.source && tag == other.tag;
+  }
+};
+
+// Memory: what is in flight.
+class Inbox {
+ public:
+  // In the order of their times.
+  void send(const Message& message);
+  // A record receives a message of this channel, perhaps before its send was read.
+  void receive(const Message& message);
+  // The messages that COUNT receives took, which ended at UNTIL_NS at the latest. Errors: fewer are there, or they may
+  // be several different ones; without the place.
+  Result<std::vector<Message>> take(std::size_t count, Nanoseconds until_ns);
+
+ private:
+  std::deque<Message> messages_;
+  std::vector<Message> ahead_;  // receives that were read before their sends
+};
+
+}  // namespace lbf::tools::otf2
