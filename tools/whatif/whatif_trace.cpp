@@ -337,6 +337,7 @@ class ImportedTrace final : public WhatIfTrace {
   Rank ranks() const override { return archive_->ranks(); }
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return archive_->node_of_rank(); }
+  const std::optional<report::TargetPrediction>& self() const override { return no_self_; }
   Result<std::vector<std::string>> procedures(Samples) override { return std::vector<std::string>(); }
   std::vector<daemon::StreamCost> costs() const override { return {}; }
   const std::set<std::string>& switched_off() const override { return none_; }
@@ -349,6 +350,7 @@ class ImportedTrace final : public WhatIfTrace {
  private:
   std::unique_ptr<Otf2Import> archive_;
   const std::string library_;  // the archive does not say
+  const std::optional<report::TargetPrediction> no_self_;
   const std::set<std::string> none_;
 };
 
