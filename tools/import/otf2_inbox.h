@@ -29,16 +29,21 @@ struct Message {
 class Inbox {
  public:
   // In the order of their times.
-  void send(const Message& message);
-  // A record receives a message of this channel, perhaps before its send was read.
-  void receive(const Message& message);
-  // The messages that COUNT receives took, which ended at UNTIL_NS at the latest. Errors: fewer are there, or they may
-  // be several different ones; without the place.
+  void send(const Message& message) { on_the_way_.push_back(message); }
+  // A record of the rank receives it, at `sent_ns`. In the order of the rank's times, perhaps before its send was read.
+  void receive(const Message& message) { received_.push_back(message); }
+  // The messages that COUNT receives took, which ended at UNTIL_NS. Errors: fewer are there, or they may be several
+  // different ones; without the place.
   Result<std::vector<Message>> take(std::size_t count, Nanoseconds until_ns);
+  // All receives without a record that ended until then have their messages.
+  void settle(Nanoseconds until_ns);
+
+  // What a clock set by one collective may be off: so much later take() needs the sends.
+  static constexpr Nanoseconds kClockError = 1'000'000;
 
  private:
-  std::deque<Message> messages_;
-  std::vector<Message> ahead_;  // receives that were read before their sends
+  std::deque<Message> on_the_way_;
+  std::deque<Message> received_;  // whose message is not taken from those yet
 };
 
 }  // namespace lbf::tools::otf2

@@ -1,5 +1,5 @@
-// Archives that have no record of how a request ends (EZTrace). See otf2_rank.h. What a call must have ended is ended:
-// MPI_Waitall all that is open, N calls of MPI_Wait in a row all N that are open. Anything else has several readings.
+// Archives that have no record of how a request ends (EZTrace). See otf2_rank.h. A request was ended before its number is
+// used again: where one call can have done it, that call did. MPI_Wait ends one open request, MPI_Waitall any number.
 #include <algorithm>
 #include <utility>
 
@@ -8,8 +8,9 @@
 namespace lbf::tools::otf2 {
 namespace {
 
-// What a clock set by one collective may be off.
-constexpr Nanoseconds kClockError = 1'000'000;
+bool is_test(MpiRole role) {
+  return role >= MpiRole::kTest && role <= MpiRole::kTestsome;
+}
 
 }  // namespace
 
@@ -38,110 +39,143 @@ std::vector<std::uint64_t> RankImport::open_in_order() const {
   return ids;
 }
 
-// True: the call may have ended a request; it is looked at when the calls like it in a row are over.
-bool RankImport::keep_lost(const Call& call, Nanoseconds ns) {
-  if (!shared_.rebuilds() || requests_.empty()) return false;
-  const bool is_test = call.role() >= MpiRole::kTest && call.role() <= MpiRole::kTestsome;
+// A call that may have ended requests, without a record of it. It is looked at when the calls like it in a row are over.
+Result<void> RankImport::keep_lost(const Call& call, Nanoseconds ns) {
+  if (Result<void> only = rule_out_left_open(call); !only) return only;
+  if (!shared_.rebuilds() || requests_.empty()) {
+    if (is_test(call.role())) failed_look(call, ns);
+    return {};  // else of null requests
+  }
   // Of looks in a row, the last one counts.
-  if (is_test && !lost_.empty() && lost_.back().call.role() == call.role()) {
+  if (is_test(call.role()) && !lost_.empty() && lost_.back().call.role() == call.role()) {
     failed_look(lost_.back().call, lost_.back().leave_ns);
     lost_.back() = {call, ns};
   } else {
     lost_.push_back({call, ns});
   }
-  return true;
+  return {};
+}
+
+// MPI_Waitall may have left requests open, and this call may have ended them.
+Result<void> RankImport::rule_out_left_open(const Call& call) const {
+  if (maybe_open_.empty()) return {};
+  return may_be_either(waited_for_all_, maybe_open_.size(), call);
+}
+
+Error RankImport::may_be_either(const Call& call, std::size_t requests, const Call& other) const {
+  return error(call, "may have ended " + std::to_string(requests) + (requests == 1 ? " request" : " requests") +
+                         ", and so may " + other.region->name + " (event " + std::to_string(other.position) +
+                         "): the archive does not say which");
 }
 
 void RankImport::lose_end(std::uint64_t id, const Call& call, Nanoseconds ns, LostReceives& lost) {
-  const Request request = requests_.at(id);
+  Request request = requests_.at(id);
   requests_.erase(id);
   ++shared_.counts.rebuilt_ends;
+  const bool is_receive = request.kind == Request::Kind::kReceive;
+  if (is_receive && request.is_late) {
+    Held post;
+    post.event = event_of_kind(EventKind::kStartRecv);
+    post.event.flags = kFlagHasRequest;
+    post.event.request = request.number;
+    post.waits = true;
+    request.post = add(std::move(post), ns, call.position);
+  }
   Held end;
   end.event.flags = kFlagHasRequest;
   end.event.request = request.number;
-  end.event.kind = request.kind == Request::Kind::kReceive ? EventKind::kEndRecv : EventKind::kWait;
-  end.waits = request.kind == Request::Kind::kReceive;
+  end.event.kind = is_receive ? EventKind::kEndRecv : EventKind::kWait;
+  end.waits = is_receive;
   const std::uint64_t number = add(std::move(end), ns, call.position);
-  if (request.kind != Request::Kind::kReceive) return;
+  if (!is_receive) return;
   lost.until_ns = ns;
   lost.call = call;
   lost.posts.push_back(request.post);
   lost.ends.push_back(number);
 }
 
+// The first COUNT open requests end in CALL, which is call_.
+void RankImport::lose_ends(std::size_t count, const Call& call, Nanoseconds ns) {
+  LostReceives lost;
+  std::vector<std::uint64_t> open = open_in_order();
+  open.resize(std::min(count, open.size()));
+  for (const std::uint64_t id : open) {
+    lose_end(id, call, ns, lost);
+    if (call.role() == MpiRole::kWaitall) maybe_open_.insert(id);
+  }
+  if (call.role() == MpiRole::kWaitall) waited_for_all_ = call;
+  if (!lost.posts.empty()) lost_receives_.push_back(std::move(lost));
+}
+
 Result<void> RankImport::end_lost() {
   if (lost_.empty()) return {};
   const std::vector<LostCall> calls = std::exchange(lost_, {});
-  std::vector<std::uint64_t> open = open_in_order();
+  if (std::all_of(calls.begin(), calls.end(), [](const LostCall& lost) { return is_test(lost.call.role()); })) {
+    for (const LostCall& lost : calls) failed_look(lost.call, lost.leave_ns);
+    take_looks(calls.back());
+    return {};
+  }
   std::size_t waits = 0;
   bool waits_for_all = false;
+  bool ends_some = false;
+  const Call* look = found_by_look_ ? &found_by_look_->call : nullptr;
   for (const LostCall& lost : calls) {
-    waits_for_all = waits_for_all || lost.call.role() == MpiRole::kWaitall;
-    waits += lost.call.role() == MpiRole::kWait || lost.call.role() == MpiRole::kWaitany ? 1 : 0;
-    waits += lost.call.role() == MpiRole::kWaitsome && open.size() == 1 ? 1 : 0;
-  }
-  const bool only_looks = std::all_of(calls.begin(), calls.end(), [](const LostCall& lost) {
-    return lost.call.role() >= MpiRole::kTest && lost.call.role() <= MpiRole::kTestsome;
-  });
-  if (!only_looks && !waits_for_all && waits < open.size()) {
-    return error(calls.front().call,
-                 "ends one of " + std::to_string(open.size()) + " requests, and the archive does not say which");
-  }
-  std::size_t next = 0;
-  for (const LostCall& lost : calls) {
-    const bool is_last = &lost == &calls.back();
-    if (only_looks && is_last) {
-      take_looks(lost);
-      continue;
-    }
     const MpiRole role = lost.call.role();
-    const bool is_look = role >= MpiRole::kTest && role <= MpiRole::kTestsome;
-    const std::size_t count = is_look                     ? 0
-                              : role == MpiRole::kWaitall ? open.size() - next
-                                                          : std::min<std::size_t>(1, open.size() - next);
-    if (is_look) {
+    if (is_test(role)) look = &lost.call;
+    waits_for_all = waits_for_all || role == MpiRole::kWaitall;
+    waits += is_test(role) ? 0 : 1;
+    ends_some = ends_some || role == MpiRole::kWaitsome;
+  }
+  const bool has_one_reading = requests_.size() == 1 || (!ends_some && (waits_for_all || waits >= requests_.size()));
+  if (!has_one_reading) {
+    return error(calls.front().call, "ends one of " + std::to_string(requests_.size()) +
+                                         " requests, and the archive does not say which");
+  }
+  if (waits_for_all && look != nullptr) return may_be_either(calls.back().call, requests_.size(), *look);
+  settle_looks();  // a wait came: they found nothing
+  for (const LostCall& lost : calls) {
+    if (Result<void> only = rule_out_left_open(lost.call); !only) return only;
+    if (is_test(lost.call.role())) {
       failed_look(lost.call, lost.leave_ns);
       continue;
     }
     work_until(lost.call.enter_ns);
-    if (count == 0) continue;
+    if (requests_.empty()) continue;
     call_ = lost.call;
-    LostReceives receives;
-    for (std::size_t i = 0; i < count; ++i) lose_end(open[next++], lost.call, lost.leave_ns, receives);
-    if (!receives.posts.empty()) lost_receives_.push_back(std::move(receives));
+    lose_ends(lost.call.role() == MpiRole::kWaitall ? requests_.size() : 1, lost.call, lost.leave_ns);
     call_ = {};
     since_ns_ = std::max(since_ns_, lost.leave_ns);
-  }
-  if (!only_looks && found_by_look_) {  // a wait came, so the looks found nothing
-    if (held_.has(found_by_look_->number)) held_.at(found_by_look_->number).waits = false;
-    found_by_look_.reset();
   }
   return {};
 }
 
-// Looks at open requests, the last one of which may have found one.
-void RankImport::take_looks(const LostCall& lost) {
-  failed_look(lost.call, lost.leave_ns);
+void RankImport::settle_looks() {
   if (found_by_look_ && held_.has(found_by_look_->number)) held_.at(found_by_look_->number).waits = false;
+  found_by_look_.reset();
+}
+
+// Looks at open requests, the last one of which may have found one.
+void RankImport::take_looks(const LostCall& last) {
+  settle_looks();
   Held held;
   held.event = vain_looks_event(std::exchange(looks_, 0), Duration::of_ns(std::exchange(looks_ns_, 0)));
   held.event.process_s = Duration::of_ns(std::exchange(work_ns_, 0));
-  held.event.function = lost.call.function();
-  held.position = lost.call.position;
+  held.event.function = last.call.function();
+  held.position = last.call.position;
   held.waits = true;
-  found_by_look_ = Looks{held_.push(std::move(held)), lost.call, lost.leave_ns};
+  found_by_look_ = Looks{held_.push(std::move(held)), last.call, last.leave_ns, requests_.size()};
 }
 
-// A request that has no end is used again: the last look found it.
-Result<void> RankImport::posted_again(const Record& record) {
-  const Request request = requests_.at(record.request);
-  const bool is_found = shared_.rebuilds() && found_by_look_ && found_by_look_->number > request.post &&
+// The request is ended, and no record or wait did it: the last look found it, if it looked at no other one.
+Result<void> RankImport::end_by_look(std::uint64_t id, std::uint64_t position) {
+  const Request request = requests_.at(id);
+  const bool is_found = found_by_look_ && found_by_look_->open == 1 && found_by_look_->number > request.post &&
                         held_.has(found_by_look_->number);
   if (!is_found) {
-    return error(record, "request " + std::to_string(record.request) +
-                             " is posted again, and no record or call says where it ended");
+    return shared_.error(rank_, position, "",
+                         "request " + std::to_string(id) + " is over, and no record or call says where it ended");
   }
-  requests_.erase(record.request);
+  requests_.erase(id);
   ++shared_.counts.rebuilt_ends;
   Held& end = held_.at(found_by_look_->number);
   end.event.kind = request.kind == Request::Kind::kReceive ? EventKind::kEndRecv : EventKind::kWait;
@@ -150,42 +184,30 @@ Result<void> RankImport::posted_again(const Record& record) {
   end.event.bytes = 0;
   if (request.kind == Request::Kind::kReceive) {
     lost_receives_.push_back({found_by_look_->ns, found_by_look_->call, {request.post}, {found_by_look_->number}});
+    found_by_look_.reset();
   } else {
-    end.waits = false;
+    settle_looks();
   }
-  found_by_look_.reset();
   return {};
 }
 
-// At the rank's end: what is open was found by the last look, if it is one.
+// At the rank's end all receives are over.
 Result<void> RankImport::end_of_lost() {
   if (!shared_.rebuilds()) return {};
-  std::vector<std::uint64_t> receives;
   for (const std::uint64_t id : open_in_order()) {
-    if (requests_.at(id).kind == Request::Kind::kReceive) receives.push_back(id);
+    if (requests_.at(id).kind != Request::Kind::kReceive) continue;
+    if (Result<void> ended = end_by_look(id, requests_.at(id).position); !ended) return ended;
   }
-  if (!receives.empty() && found_by_look_ && receives.size() == 1) {
-    Record record;
-    record.request = receives.front();
-    record.position = found_by_look_->call.position;
-    if (Result<void> found = posted_again(record); !found) return found;
-    receives.clear();
-  }
-  if (!receives.empty()) {
-    return shared_.error(rank_, requests_.at(receives.front()).position, "",
-                         "a receive has no end, neither a record nor a call that must have ended it");
-  }
-  if (found_by_look_ && held_.has(found_by_look_->number)) held_.at(found_by_look_->number).waits = false;
-  found_by_look_.reset();
+  settle_looks();
   return {};
 }
 
 Result<void> RankImport::rebuild(Nanoseconds now_ns) {
-  std::size_t done = 0;
-  for (const LostReceives& lost : lost_receives_) {
-    if (now_ns < lost.until_ns + kClockError) break;
-    const Result<std::vector<Message>> messages =
-        shared_.inboxes[static_cast<std::size_t>(rank_)].take(lost.posts.size(), lost.until_ns + kClockError);
+  Inbox& inbox = shared_.inboxes[static_cast<std::size_t>(rank_)];
+  for (; !lost_receives_.empty(); lost_receives_.pop_front()) {
+    const LostReceives& lost = lost_receives_.front();
+    if (now_ns < lost.until_ns + Inbox::kClockError) return {};
+    const Result<std::vector<Message>> messages = inbox.take(lost.posts.size(), lost.until_ns);
     if (!messages) return error(lost.call, messages.error().message);
     for (std::size_t i = 0; i < lost.posts.size(); ++i) {
       const Message& message = (*messages)[i];
@@ -198,9 +220,8 @@ Result<void> RankImport::rebuild(Nanoseconds now_ns) {
       end.waits = false;
       fill_receive(lost.posts[i], end);
     }
-    ++done;
   }
-  lost_receives_.erase(lost_receives_.begin(), lost_receives_.begin() + static_cast<std::ptrdiff_t>(done));
+  inbox.settle(now_ns);
   return {};
 }
 

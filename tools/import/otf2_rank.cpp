@@ -12,6 +12,11 @@ bool ends_wait(EventKind kind) {
          kind == EventKind::kProbe;
 }
 
+bool ends_several(MpiRole role) {
+  return role == MpiRole::kWaitall || role == MpiRole::kWaitsome || role == MpiRole::kTestall ||
+         role == MpiRole::kTestsome;
+}
+
 Duration duration(Nanoseconds ns) {
   return Duration::of_ns(std::max<Nanoseconds>(ns, 0));
 }
@@ -293,10 +298,9 @@ Result<void> RankImport::end_call(Nanoseconds ns) {
     call_ = {};
     return end_silent_call(call, ns);
   }
-  if (shared_.rebuilds() && call.role() == MpiRole::kWaitall && !requests_.empty()) {
-    LostReceives lost;
-    for (const std::uint64_t id : open_in_order()) lose_end(id, call, ns, lost);
-    if (!lost.posts.empty()) lost_receives_.push_back(std::move(lost));
+  if (shared_.rebuilds() && ends_several(call.role())) {
+    if (Result<void> only = rule_out_left_open(call); !only) return only;
+    if (call.role() == MpiRole::kWaitall) lose_ends(requests_.size(), call, ns);
   }
   held_.at(held_.end() - 1).event.call_s += duration(ns - call_.last_ns);
   call_ = {};
@@ -416,8 +420,9 @@ Result<void> RankImport::message(const Record& record) {
 
 Result<void> RankImport::open(const Record& record, Request::Kind kind, Held held) {
   if (requests_.contains(record.request)) {
-    if (Result<void> again = posted_again(record); !again) return again;
+    if (Result<void> ended = end_by_look(record.request, record.position); !ended) return ended;
   }
+  if (!maybe_open_.empty()) maybe_open_.erase(record.request);
   if (requests_.empty()) next_number_ = 0;
   Request request;
   request.kind = kind;
@@ -462,6 +467,7 @@ Result<void> RankImport::completion(const Record& record) {
   }
   const Request request = found->second;
   requests_.erase(found);
+  settle_looks();  // they found nothing
   const bool is_receive = request.kind == Request::Kind::kReceive;
   Held held;
   held.event.flags = kFlagHasRequest;

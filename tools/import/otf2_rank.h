@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -130,17 +131,22 @@ class RankImport {
     std::vector<std::uint64_t> posts;
     std::vector<std::uint64_t> ends;
   };
-  struct Looks {               // at requests of which one may have found it
+  struct Looks {               // at requests, of which the last may have found one
     std::uint64_t number = 0;  // held event
     Call call;
     Nanoseconds ns = 0;
+    std::size_t open = 0;  // requests
   };
   static bool is_wait_or_test(MpiRole role);
-  bool keep_lost(const Call& call, Nanoseconds ns);
+  Result<void> keep_lost(const Call& call, Nanoseconds ns);
+  Result<void> rule_out_left_open(const Call& call) const;
+  Error may_be_either(const Call& call, std::size_t requests, const Call& other) const;
   Result<void> end_lost();
-  void take_looks(const LostCall& lost);
+  void take_looks(const LostCall& last);
+  void settle_looks();
   void lose_end(std::uint64_t id, const Call& call, Nanoseconds ns, LostReceives& lost);
-  Result<void> posted_again(const Record& record);
+  void lose_ends(std::size_t count, const Call& call, Nanoseconds ns);
+  Result<void> end_by_look(std::uint64_t id, std::uint64_t position);
   Result<void> end_of_lost();
   std::vector<std::uint64_t> open_in_order() const;
 
@@ -173,7 +179,9 @@ class RankImport {
   std::unordered_map<OTF2_RmaWinRef, std::pair<OTF2_GroupRef, OTF2_GroupRef>> epochs_;  // started, posted
   std::unordered_set<std::uint32_t> defined_;                                           // communicators
   std::vector<LostCall> lost_;
-  std::vector<LostReceives> lost_receives_;
+  std::deque<LostReceives> lost_receives_;
+  std::unordered_set<std::uint64_t> maybe_open_;  // MPI_Waitall counts as their end, and no record says it
+  Call waited_for_all_;                           // that one
   std::optional<Looks> found_by_look_;
   bool has_unended_receives_ = false;
   std::vector<Event> block_;  // scratch of flush()

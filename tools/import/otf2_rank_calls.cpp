@@ -55,14 +55,11 @@ Result<void> RankImport::end_silent_call(const Call& call, Nanoseconds ns) {
     case MpiRole::kWaitany:
     case MpiRole::kWaitall:
     case MpiRole::kWaitsome:
-      (void)keep_lost(call, ns);  // else of null requests
-      return {};
     case MpiRole::kTest:
     case MpiRole::kTestany:
     case MpiRole::kTestall:
     case MpiRole::kTestsome:
-      if (!keep_lost(call, ns)) failed_look(call, ns);
-      return {};
+      return keep_lost(call, ns);
     case MpiRole::kRequestGetStatus:
     case MpiRole::kIprobe:
     case MpiRole::kImprobe:
