@@ -11,8 +11,11 @@
 namespace lbf::tools::otf2 {
 namespace {
 
-constexpr std::uint64_t kMostRecords = 20'000;  // of a rank, where it has no collective of all
-constexpr std::size_t kMostPeers = 64;          // of a rank
+constexpr std::uint64_t kMostRecords = 20'000'000;  // of all ranks
+constexpr std::uint64_t kMostRecordsOfRank = 20'000;
+constexpr std::uint64_t kLeastRecordsOfRank = 200;
+constexpr std::size_t kMostCollectives = 64;
+constexpr std::size_t kMostPeers = 64;  // of a rank
 constexpr Nanoseconds kTolerance = 1000;        // that clocks which agree may be off
 
 // The first messages between two ranks, on one channel.
@@ -22,11 +25,14 @@ struct FirstMessage {
 };
 using Channel = std::array<std::int64_t, 4>;  // source, destination, communicator, tag
 
+struct CollectiveOfAll {
+  Nanoseconds enter_ns = 0;
+  Nanoseconds leave_ns = 0;
+};
 struct Beginning {
   std::optional<Nanoseconds> first_ns;
   std::optional<Nanoseconds> init_ns;
-  std::optional<Nanoseconds> enter_ns;  // of the first collective of all
-  std::optional<Nanoseconds> leave_ns;
+  std::vector<CollectiveOfAll> collectives;
 };
 
 bool waits_for_all(std::uint8_t op) {
@@ -59,16 +65,16 @@ class Alignment {
     clocks.shift_ns.assign(ranks_.size(), 0);
     const Nanoseconds off = most_violation(clocks.shift_ns);
     if (off > kTolerance) {
+      const bool has_collective = collectives_of_all() > 0;
       if (!align(clocks.shift_ns)) {
-        return invalid_input(archive_.anchor() + ": the ranks' clocks contradict each other (a message ends " +
-                             seconds(off) +
-                             " s before it begins) and there is no collective of all ranks to set them by");
+        return invalid_input(archive_.anchor() + ": the ranks' clocks contradict each other (something ends " +
+                             seconds(off) + " s before it begins), and no shift of them sets that right: do they drift?");
       }
       const auto [low, high] = std::minmax_element(clocks.shift_ns.begin(), clocks.shift_ns.end());
       clocks.most_shift_ns = *high - *low;
       clocks.note = "the ranks' clocks are up to " + seconds(clocks.most_shift_ns) + " s apart: they are set by " +
-                    (has_collective_of_all() ? "the end of the first collective of all ranks"
-                                             : "messages, which cannot end before they begin");
+                    (has_collective ? "the end of the first collective of all ranks, and by messages"
+                                    : "messages, which cannot end before they begin");
     }
     find_starts(clocks);
     return clocks;
@@ -85,7 +91,8 @@ class Alignment {
     RankRecords records(archive_, rank, 0);
     Beginning& mine = ranks_[static_cast<std::size_t>(rank)];
     Nanoseconds enter_ns = 0;
-    for (std::uint64_t n = 0; n < kMostRecords && !mine.leave_ns; ++n) {
+    const std::uint64_t most = std::clamp(kMostRecords / ranks_.size(), kLeastRecordsOfRank, kMostRecordsOfRank);
+    for (std::uint64_t n = 0; n < most && mine.collectives.size() < kMostCollectives; ++n) {
       const Result<const Record*> next = records.front();
       if (!next) return next.error();
       if (*next == nullptr) break;
@@ -93,10 +100,8 @@ class Alignment {
       if (!mine.first_ns) mine.first_ns = record.ns;
       if (ends_init(record)) mine.init_ns = record.ns;
       if (record.kind == Record::Kind::kEnter) enter_ns = record.ns;
-      if (record.kind == Record::Kind::kCollectiveEnd && waits_for_all(record.op) && is_of_all(record.comm)) {
-        mine.enter_ns = enter_ns;
-        mine.leave_ns = record.ns;
-      }
+      if (record.kind == Record::Kind::kCollectiveEnd && waits_for_all(record.op) && is_of_all(record.comm))
+        mine.collectives.push_back({enter_ns, record.ns});
       note_message(rank, record);
       records.take();
     }
@@ -122,48 +127,48 @@ class Alignment {
     if (!side) side = record.ns;
   }
 
-  bool has_collective_of_all() const {
-    return std::all_of(ranks_.begin(), ranks_.end(), [](const Beginning& rank) { return rank.leave_ns.has_value(); });
+  // That all ranks reached.
+  std::size_t collectives_of_all() const {
+    std::size_t least = kMostCollectives;
+    for (const Beginning& rank : ranks_) least = std::min(least, rank.collectives.size());
+    return least;
+  }
+
+  // Hands each rank and its least shift to `take(rank, ns)`, by what ends with it: nobody leaves such a collective before
+  // all are there, and no message ends before it begins.
+  template <typename Take>
+  void for_each_bound(const std::vector<Nanoseconds>& shift_ns, const Take& take) const {
+    for (std::size_t n = 0; n < collectives_of_all(); ++n) {
+      Nanoseconds last_ns = ranks_[0].collectives[n].enter_ns + shift_ns[0];
+      for (std::size_t i = 1; i < ranks_.size(); ++i)
+        last_ns = std::max(last_ns, ranks_[i].collectives[n].enter_ns + shift_ns[i]);
+      for (std::size_t i = 0; i < ranks_.size(); ++i) take(i, last_ns - ranks_[i].collectives[n].leave_ns);
+    }
+    for (const auto& [channel, message] : messages_) {
+      if (!message.sent_ns || !message.received_ns) continue;
+      const Nanoseconds sent_ns = *message.sent_ns + shift_ns[static_cast<std::size_t>(channel[0])];
+      take(static_cast<std::size_t>(channel[1]), sent_ns - *message.received_ns);
+    }
   }
 
   // By how much something ends before it can.
   Nanoseconds most_violation(const std::vector<Nanoseconds>& shift_ns) const {
     Nanoseconds most = 0;
-    if (has_collective_of_all()) {
-      Nanoseconds last_enter = *ranks_[0].enter_ns + shift_ns[0];
-      Nanoseconds first_leave = *ranks_[0].leave_ns + shift_ns[0];
-      for (std::size_t i = 1; i < ranks_.size(); ++i) {
-        last_enter = std::max(last_enter, *ranks_[i].enter_ns + shift_ns[i]);
-        first_leave = std::min(first_leave, *ranks_[i].leave_ns + shift_ns[i]);
-      }
-      most = last_enter - first_leave;
-    }
-    for (const auto& [channel, message] : messages_) {
-      if (message.sent_ns && message.received_ns) most = std::max(most, late_by(channel, message, shift_ns));
-    }
+    for_each_bound(shift_ns, [&](std::size_t rank, Nanoseconds least) { most = std::max(most, least - shift_ns[rank]); });
     return most;
-  }
-  static Nanoseconds late_by(const Channel& channel, const FirstMessage& message,
-                             const std::vector<Nanoseconds>& shift_ns) {
-    return *message.sent_ns + shift_ns[static_cast<std::size_t>(channel[0])] - *message.received_ns -
-           shift_ns[static_cast<std::size_t>(channel[1])];
   }
 
   // Sets the clocks; false: they cannot be.
-  bool align(std::vector<Nanoseconds>& shift_ns) {
-    if (has_collective_of_all()) {
-      for (std::size_t i = 0; i < ranks_.size(); ++i) shift_ns[i] = *ranks_[0].leave_ns - *ranks_[i].leave_ns;
-      return true;
-    }
+  bool align(std::vector<Nanoseconds>& shift_ns) const {
+    for (std::size_t i = 0; i < ranks_.size() && collectives_of_all() > 0; ++i)
+      shift_ns[i] = ranks_[0].collectives[0].leave_ns - ranks_[i].collectives[0].leave_ns;
+    // Not all ranks leave it at once: then messages say more.
     for (std::size_t round = 0; round <= ranks_.size(); ++round) {
       bool moved = false;
-      for (const auto& [channel, message] : messages_) {
-        if (!message.sent_ns || !message.received_ns) continue;
-        const Nanoseconds late = late_by(channel, message, shift_ns);
-        if (late <= 0) continue;
-        shift_ns[static_cast<std::size_t>(channel[1])] += late;
-        moved = true;
-      }
+      for_each_bound(shift_ns, [&](std::size_t rank, Nanoseconds least) {
+        moved = moved || least > shift_ns[rank];
+        shift_ns[rank] = std::max(shift_ns[rank], least);
+      });
       if (!moved) return true;
     }
     return false;

@@ -188,6 +188,28 @@ TEST_F(Otf2Import, ClocksAreSetByTheFirstCollectiveOfAll) {
                           ElementsAre("1 blocked 0 off=0.001", "1 coll 0.002 op=barrier", "1 exit 0.0009995")));
 }
 
+// EZTrace's clocks begin with each rank: its first barrier ends when the last rank came, and does not say who that was. A
+// rank that the system kept from leaving it is set by its messages.
+TEST_F(Otf2Import, ClocksAreSetByMessagesBehindTheFirstCollective) {
+  constexpr std::uint64_t kWaited = 30'000'000;
+  constexpr std::uint64_t kKept = 4'000'000;
+  Otf2Writer out(folder(), 2);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    out.enter(rank, 0, "main");
+    out.collective(rank, 1000, rank == 0 ? 1500 : kWaited + kKept, "MPI_Barrier", OTF2_COLLECTIVE_OP_BARRIER, 0, 0);
+  }
+  out.send(0, 2000, 2500, 1, 0, 8);
+  out.recv(1, kWaited + kKept + 100, kWaited + kKept + 200, 0, 0, 8);
+  out.send(1, kWaited + kKept + 1000, kWaited + kKept + 1100, 0, 0, 8);
+  out.recv(0, 3000, kKept + 4000, 1, 0, 8);
+  out.send(0, kKept + 5000, kKept + 6000, 1, 1, 8);
+  out.recv(1, kWaited + kKept + 2000, kWaited + kKept + 6000, 0, 1, 8);
+  out.close();
+  // By the barrier's end rank 1 would receive the last message 4 ms before it is sent.
+  EXPECT_THAT(imported(2, "are up to 0.030001 s apart: they are set by the end of the first")[0],
+              testing::Contains("0 blocked 0 off=0.030001"));
+}
+
 TEST_F(Otf2Import, ClocksAreSetByMessages) {
   Otf2Writer out(folder(), 2);
   out.enter(0, 5'000'000, "main");
