@@ -50,28 +50,40 @@ class Eztrace(unittest.TestCase):
     def info(self, trace):
         return json.loads(self.run_command(LBF_TRACE, "info", trace, "--json").stdout)
 
+    def lbf_run(self, *command):
+        return self.run_command(LBF_RUN, "-q", "--overhead", "100", "--dir", f"{self.work}/data", "--", *command).stdout
+
     def captured(self):
-        """What the capture saw of the program."""
-        self.run_command(LBF_RUN, "-q", "--overhead", "100", "--dir", f"{self.work}/data", "--", MPIRUN, "-np", "4", PROGRAM)
-        reported = self.run_command(LBF_RUN, "--dir", f"{self.work}/data", "--", "lbf-report", "-a", "--json", "-S", "now-1hours")
-        job = json.loads(reported.stdout)["steps"][-1]["job"]
-        said = self.run_command(LBF_RUN, "--dir", f"{self.work}/data", "--", LBF_TRACE, "info", str(job), "--json")
-        return json.loads(said.stdout)
+        """The job of the capture."""
+        self.lbf_run(MPIRUN, "-np", "4", PROGRAM)
+        return str(json.loads(self.lbf_run("lbf-report", "-a", "--json", "-S", "now-1hours"))["steps"][-1]["job"])
+
+    def assert_same(self, ours, theirs):
+        for key in ("ranks", "messages", "message_bytes", "receives"):
+            self.assertEqual(ours[key], theirs[key], key)
+        for call, per_rank in COLLECTIVE_BYTES.items():
+            self.assertEqual(4 * per_rank, theirs["calls"][call]["bytes"], call)
+            self.assertEqual(ours["calls"][call]["bytes"], theirs["calls"][call]["bytes"], call)
 
     def test_messages_are_those_of_the_capture(self):
         anchor = self.traced()
         imported = self.run_command(LBF_TRACE, "import", anchor, "-o", "t.lbfw")
         self.assertIn("requests have no record of their end", imported.stderr)
         theirs = self.info("t.lbfw")
-        ours = self.captured()
         self.assertEqual((4, MESSAGES, MESSAGE_BYTES), (theirs["ranks"], theirs["messages"], theirs["message_bytes"]))
-        for key in ("ranks", "messages", "message_bytes", "receives"):
-            self.assertEqual(ours[key], theirs[key], key)
-        for call, per_rank in COLLECTIVE_BYTES.items():
-            self.assertEqual(4 * per_rank, theirs["calls"][call]["bytes"], call)
-            self.assertEqual(ours["calls"][call]["bytes"], theirs["calls"][call]["bytes"], call)
-        self.assertEqual(1, len(json.loads(self.run_command(f"{BUILD}/bin/lbf-whatif", anchor, "--nodes", "4", "--cores", "1", "--network",
-                                                            "zero", "--json").stdout)["predictions"]))
+        job = self.captured()
+        ours = json.loads(self.lbf_run(LBF_TRACE, "info", job, "--json"))
+        self.assert_same(ours, theirs)
+        # Our own export of the captured run.
+        target = ("--nodes", "4", "--cores", "1", "--network", "zero")
+        self.lbf_run(LBF_TRACE, "export", job, "--format", "otf2", "-o", f"{self.work}/exported", *target)
+        self.run_command(LBF_TRACE, "import", "exported/traces.otf2", "-o", "e.lbfw")
+        exported = self.info("e.lbfw")
+        self.assert_same(ours, exported)
+        self.assertEqual(ours["collectives"], exported["collectives"])
+        for trace in (anchor, "exported/traces.otf2"):
+            said = json.loads(self.run_command(f"{BUILD}/bin/lbf-whatif", trace, *target, "--json").stdout)
+            self.assertGreater(said["predictions"][0]["lbf_s"], 0.03)  # ten times 3 ms of work
 
     def test_what_is_not_in_the_archive_is_named(self):
         done = self.run_command(LBF_TRACE, "import", self.traced("sendrecv"), "-o", "t.lbfw", status=1)

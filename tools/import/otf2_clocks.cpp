@@ -15,8 +15,8 @@ constexpr std::uint64_t kMostRecords = 20'000'000;  // of all ranks
 constexpr std::uint64_t kMostRecordsOfRank = 20'000;
 constexpr std::uint64_t kLeastRecordsOfRank = 200;
 constexpr std::size_t kMostCollectives = 64;
-constexpr std::size_t kMostPeers = 64;  // of a rank
-constexpr Nanoseconds kTolerance = 1000;        // that clocks which agree may be off
+constexpr std::size_t kMostPeers = 64;    // of a rank
+constexpr Nanoseconds kTolerance = 1000;  // that clocks which agree may be off
 
 // The first messages between two ranks, on one channel.
 struct FirstMessage {
@@ -68,7 +68,8 @@ class Alignment {
       const bool has_collective = collectives_of_all() > 0;
       if (!align(clocks.shift_ns)) {
         return invalid_input(archive_.anchor() + ": the ranks' clocks contradict each other (something ends " +
-                             seconds(off) + " s before it begins), and no shift of them sets that right: do they drift?");
+                             seconds(off) +
+                             " s before it begins), and no shift of them sets that right: do they drift?");
       }
       const auto [low, high] = std::minmax_element(clocks.shift_ns.begin(), clocks.shift_ns.end());
       clocks.most_shift_ns = *high - *low;
@@ -134,8 +135,8 @@ class Alignment {
     return least;
   }
 
-  // Hands each rank and its least shift to `take(rank, ns)`, by what ends with it: nobody leaves such a collective before
-  // all are there, and no message ends before it begins.
+  // Hands each rank and its least shift to `take(rank, ns)`, by what ends with it: nobody leaves such a collective
+  // before all are there, and no message ends before it begins.
   template <typename Take>
   void for_each_bound(const std::vector<Nanoseconds>& shift_ns, const Take& take) const {
     for (std::size_t n = 0; n < collectives_of_all(); ++n) {
@@ -154,7 +155,8 @@ class Alignment {
   // By how much something ends before it can.
   Nanoseconds most_violation(const std::vector<Nanoseconds>& shift_ns) const {
     Nanoseconds most = 0;
-    for_each_bound(shift_ns, [&](std::size_t rank, Nanoseconds least) { most = std::max(most, least - shift_ns[rank]); });
+    for_each_bound(shift_ns,
+                   [&](std::size_t rank, Nanoseconds least) { most = std::max(most, least - shift_ns[rank]); });
     return most;
   }
 

@@ -1,5 +1,6 @@
-// Archives that have no record of how a request ends (EZTrace). See otf2_rank.h. A request was ended before its number is
-// used again: where one call can have done it, that call did. MPI_Wait ends one open request, MPI_Waitall any number.
+// Archives that have no record of how a request ends (EZTrace). See otf2_rank.h. A request was ended before its number
+// is used again: where one call can have done it, that call did. MPI_Wait ends one open request, MPI_Waitall any
+// number.
 #include <algorithm>
 #include <utility>
 
@@ -39,7 +40,8 @@ std::vector<std::uint64_t> RankImport::open_in_order() const {
   return ids;
 }
 
-// A call that may have ended requests, without a record of it. It is looked at when the calls like it in a row are over.
+// A call that may have ended requests, without a record of it. It is looked at when the calls like it in a row are
+// over.
 Result<void> RankImport::keep_lost(const Call& call, Nanoseconds ns) {
   if (Result<void> only = rule_out_left_open(call); !only) return only;
   if (!shared_.rebuilds() || requests_.empty()) {
@@ -128,8 +130,8 @@ Result<void> RankImport::end_lost() {
   }
   const bool has_one_reading = requests_.size() == 1 || (!ends_some && (waits_for_all || waits >= requests_.size()));
   if (!has_one_reading) {
-    return error(calls.front().call, "ends one of " + std::to_string(requests_.size()) +
-                                         " requests, and the archive does not say which");
+    return error(calls.front().call,
+                 "ends one of " + std::to_string(requests_.size()) + " requests, and the archive does not say which");
   }
   if (waits_for_all && look != nullptr) return may_be_either(calls.back().call, requests_.size(), *look);
   settle_looks();  // a wait came: they found nothing

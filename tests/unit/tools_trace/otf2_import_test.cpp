@@ -188,8 +188,8 @@ TEST_F(Otf2Import, ClocksAreSetByTheFirstCollectiveOfAll) {
                           ElementsAre("1 blocked 0 off=0.001", "1 coll 0.002 op=barrier", "1 exit 0.0009995")));
 }
 
-// EZTrace's clocks begin with each rank: its first barrier ends when the last rank came, and does not say who that was. A
-// rank that the system kept from leaving it is set by its messages.
+// EZTrace's clocks begin with each rank: its first barrier ends when the last rank came, and does not say who that was.
+// A rank that the system kept from leaving it is set by its messages.
 TEST_F(Otf2Import, ClocksAreSetByMessagesBehindTheFirstCollective) {
   constexpr std::uint64_t kWaited = 30'000'000;
   constexpr std::uint64_t kKept = 4'000'000;

@@ -99,8 +99,8 @@ TEST_F(Otf2LostEnds, AsManyWaitsAsRequestsEndThem) {
   refused("rank 0, event 12 (MPI_Wait): ends one of 2 requests, and the archive does not say which");
 }
 
-// MPI_Waitall of a part of the requests is ordinary. It ended those whose numbers are used again before the next call that
-// may end them.
+// MPI_Waitall of a part of the requests is ordinary. It ended those whose numbers are used again before the next call
+// that may end them.
 TEST_F(Otf2LostEnds, WaitallMayHaveLeftRequestsOpen) {
   const auto halves = [](const std::string& second) {
     return [second](Otf2Writer& out) {
