@@ -20,4 +20,16 @@ std::string otf2_anchor(const std::string& path) {
   return found;
 }
 
+std::uint64_t otf2_bytes(const std::string& anchor) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (auto it = std::filesystem::directory_iterator(std::filesystem::path(anchor).replace_extension(), error);
+       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    std::error_code unreadable;
+    const std::uintmax_t size = it->file_size(unreadable);
+    if (!unreadable) bytes += size;
+  }
+  return bytes;
+}
+
 }  // namespace lbf::tools

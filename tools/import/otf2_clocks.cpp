@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <utility>
+
+#include "tools/import/otf2_shared.h"
 
 namespace lbf::tools::otf2 {
 namespace {
@@ -15,7 +16,8 @@ constexpr std::uint64_t kMostRecords = 20'000'000;  // of all ranks
 constexpr std::uint64_t kMostRecordsOfRank = 20'000;
 constexpr std::uint64_t kLeastRecordsOfRank = 200;
 constexpr std::size_t kMostCollectives = 64;
-constexpr std::size_t kMostPeers = 64;    // of a rank
+constexpr std::size_t kMostPeers = 64;  // of a rank
+constexpr Nanoseconds kMostShift = Nanoseconds{1} << 61;
 constexpr Nanoseconds kTolerance = 1000;  // that clocks which agree may be off
 
 // The first messages between two ranks, on one channel.
@@ -68,12 +70,12 @@ class Alignment {
       const bool has_collective = collectives_of_all() > 0;
       if (!align(clocks.shift_ns)) {
         return invalid_input(archive_.anchor() + ": the ranks' clocks contradict each other (something ends " +
-                             seconds(off) +
+                             seconds_text(seconds_from_ns(off)) +
                              " s before it begins), and no shift of them sets that right: do they drift?");
       }
       const auto [low, high] = std::minmax_element(clocks.shift_ns.begin(), clocks.shift_ns.end());
-      clocks.most_shift_ns = *high - *low;
-      clocks.note = "the ranks' clocks are up to " + seconds(clocks.most_shift_ns) + " s apart: they are set by " +
+      clocks.note = "the ranks' clocks are up to " + seconds_text(seconds_from_ns(*high - *low)) +
+                    " s apart: they are set by " +
                     (has_collective ? "the end of the first collective of all ranks, and by messages"
                                     : "messages, which cannot end before they begin");
     }
@@ -82,12 +84,6 @@ class Alignment {
   }
 
  private:
-  static std::string seconds(Nanoseconds ns) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.6f", seconds_from_ns(ns));
-    return text.data();
-  }
-
   Result<void> read(Rank rank) {
     RankRecords records(archive_, rank, 0);
     Beginning& mine = ranks_[static_cast<std::size_t>(rank)];
@@ -167,10 +163,14 @@ class Alignment {
     // Not all ranks leave it at once: then messages say more.
     for (std::size_t round = 0; round <= ranks_.size(); ++round) {
       bool moved = false;
+      bool is_endless = false;
       for_each_bound(shift_ns, [&](std::size_t rank, Nanoseconds least) {
-        moved = moved || least > shift_ns[rank];
-        shift_ns[rank] = std::max(shift_ns[rank], least);
+        is_endless = is_endless || least > kMostShift;
+        if (least <= shift_ns[rank] || is_endless) return;
+        moved = true;
+        shift_ns[rank] = least;
       });
+      if (is_endless) return false;
       if (!moved) return true;
     }
     return false;

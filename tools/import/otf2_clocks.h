@@ -24,7 +24,6 @@ struct Clocks {
   std::vector<Nanoseconds> shift_ns;  // by rank: its clock plus this is the common one
   std::vector<Start> starts;          // by rank
   std::string note;                   // what was done; empty: the clocks agree
-  Nanoseconds most_shift_ns = 0;
 
   // Reads the beginning of each rank's records. Errors: those of the records; clocks that contradict each other.
   static Result<Clocks> align(Archive& archive);

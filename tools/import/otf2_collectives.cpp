@@ -204,6 +204,15 @@ void set_values(CollectiveOp op, const std::vector<std::uint64_t>& parts, std::s
   for (const std::uint64_t sum : parts) held.values.push_back(share(sum, place, parts.size()));
 }
 
+Result<Rank> root_of(const Record& record, const Communicator& comm, Rank rank) {
+  const bool is_me = record.peer == OTF2_COLLECTIVE_ROOT_SELF;
+  if (is_me && comm.is_inter()) return kRootIsMe;
+  if (record.peer == OTF2_COLLECTIVE_ROOT_THIS_GROUP) return kRootIsElsewhere;
+  const std::uint32_t root = is_me ? *comm.place(rank) : record.peer;
+  if (root >= comm.peers(rank)) return invalid_input("root " + std::to_string(root) + " is no rank of it");
+  return static_cast<Rank>(root);
+}
+
 }  // namespace
 
 Result<void> set_collective(const Record& record, Rank rank, const MpiFunction* function, Shared& shared, Held& held) {
@@ -218,18 +227,12 @@ Result<void> set_collective(const Record& record, Rank rank, const MpiFunction* 
   held.comm = comm;
   held.event.comm = comm->index_of(rank);
   set_op(held.event, *op);
-  bool is_root = false;
+  const bool is_root =
+      is_rooted(*op) && (record.peer == OTF2_COLLECTIVE_ROOT_SELF || (!comm->is_inter() && record.peer == *place));
   if (is_rooted(*op)) {
-    is_root = record.peer == OTF2_COLLECTIVE_ROOT_SELF || (!comm->is_inter() && record.peer == *place);
-    if (record.peer == OTF2_COLLECTIVE_ROOT_SELF && comm->is_inter()) {
-      held.event.root = kRootIsMe;
-    } else if (record.peer == OTF2_COLLECTIVE_ROOT_THIS_GROUP) {
-      held.event.root = kRootIsElsewhere;
-    } else {
-      const std::uint32_t root = record.peer == OTF2_COLLECTIVE_ROOT_SELF ? *place : record.peer;
-      if (root >= comm->peers(rank)) return invalid_input("root " + std::to_string(root) + " is no rank of it");
-      held.event.root = static_cast<Rank>(root);
-    }
+    const Result<Rank> root = root_of(record, *comm, rank);
+    if (!root) return root.error();
+    held.event.root = *root;
   }
   const Writer writer = shared.definitions.writer;
   Sizes sizes(record, *comm, rank, is_root, shared.counts);
@@ -251,7 +254,7 @@ Result<bool> Collectives::arrive(Rank rank, Held& held) {
   const CollectiveOp op = collective_op(held.event);
   Calls& calls = calls_[held.event.comm];
   calls.comm = held.comm;
-  const std::size_t size = held.comm->is_self ? 1 : held.comm->members.size() + held.comm->remote.size();
+  const std::size_t size = held.comm->size();
   if (!held.arrived) {
     held.number = calls.next[rank]++;
     held.arrived = true;
@@ -308,8 +311,7 @@ Result<void> Collectives::compare(Rank rank, const Held& held, Call& call) const
 void Collectives::drop_complete(Calls& calls) {
   while (!calls.open.empty()) {
     const Call& call = calls.open.front();
-    const std::size_t size = calls.comm->is_self ? 1 : calls.comm->members.size() + calls.comm->remote.size();
-    if (call.ranks < size || call.waiting > 0) return;
+    if (call.ranks < calls.comm->size() || call.waiting > 0) return;
     if (!call.fits && shared_.counts.misfits++ == 0) shared_.counts.first_misfit = name_of(call.op);
     calls.open.pop_front();
     ++calls.first;

@@ -44,6 +44,8 @@ struct Communicator {
 
   bool is_inter() const { return !remote.empty(); }
   bool in_remote(Rank rank) const;
+  // Its ranks, of both groups.
+  std::size_t size() const { return is_self ? 1 : members.size() + remote.size(); }
   // Ranks that `rank` talks to.
   std::size_t peers(Rank rank) const;
   // The world rank that a record of `rank` means by NUMBER; nothing: it has none.

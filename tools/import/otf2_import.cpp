@@ -2,9 +2,6 @@
 #include "tools/import/otf2_import.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <queue>
 #include <utility>
@@ -35,12 +32,6 @@ constexpr std::size_t kMostHeldOfRank = 65536;
 constexpr std::size_t kLeastHeldOfRank = 1024;
 // So far one rank may be read beyond the others, where nothing is looked for among their messages.
 constexpr Nanoseconds kAhead = 1'000'000;
-
-std::string seconds(Nanoseconds ns) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3f", seconds_from_ns(ns));
-  return text.data();
-}
 
 // One reading of an archive.
 class Pass {
@@ -178,7 +169,7 @@ class Import final : public Otf2Import {
     made->anchor_ = anchor;
     made->ranks_ = (*archive)->definitions().ranks;
     made->nodes_ = (*archive)->definitions().node_of_rank;
-    made->bytes_ = bytes_beside(anchor);
+    made->bytes_ = otf2_bytes(anchor);
     if (auto checked = check_announced_ranks(anchor, made->ranks_, made->bytes_); !checked) return checked.error();
     Result<Clocks> clocks = Clocks::align(**archive);
     if (!clocks) return clocks.error();
@@ -207,19 +198,6 @@ class Import final : public Otf2Import {
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
-  static std::uintmax_t bytes_beside(const std::string& anchor) {
-    const std::filesystem::path folder = std::filesystem::path(anchor).replace_extension();
-    std::uintmax_t bytes = 0;
-    std::error_code error;
-    for (auto it = std::filesystem::directory_iterator(folder, error);
-         !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
-      std::error_code unreadable;
-      const std::uintmax_t size = it->file_size(unreadable);
-      if (!unreadable) bytes += size;
-    }
-    return bytes;
-  }
-
   void write_notes(const Definitions& definitions, const Pass& pass) {
     const Counts& counts = pass.counts();
     notes_.clear();
@@ -248,7 +226,8 @@ class Import final : public Otf2Import {
     note(counts.late_posts, "receives and non-blocking collectives end so late that they count as begun at their end");
     note(counts.calls_in_teams, "parallel regions have MPI calls inside: their time is that of one thread");
     note(counts.pauses, "pauses of the measurement: what happened in them is not in the archive");
-    note(counts.flushes, "times the measurement wrote its buffer, " + seconds(counts.flush_ns) + " s in all: left out");
+    note(counts.flushes,
+         "times the measurement wrote its buffer, " + otf2::seconds_text(counts.flush_s) + " s in all: left out");
     note(counts.odd_regions, "regions have no beginning or no end");
     note(pass.backwards(), "events are earlier than the one before them in their location: taken as at the same time");
     note(definitions.devices, "locations of accelerators are left out: waits for them are process time");

@@ -18,6 +18,8 @@ namespace lbf::tools {
 
 // The anchor file (NAME.otf2) that PATH names, or the only one of the folder PATH; empty: neither.
 std::string otf2_anchor(const std::string& path);
+// Of the events and local definitions beside an anchor file; 0: cannot be read.
+std::uint64_t otf2_bytes(const std::string& anchor);
 
 class Otf2Import {
  public:

@@ -56,6 +56,14 @@ std::uint64_t RankImport::add(Held held, Nanoseconds ns, std::uint64_t position)
   return held_.push(std::move(held));
 }
 
+std::uint64_t RankImport::add_alone(Held held, const Call& call, Nanoseconds ns) {
+  call_ = call;
+  const std::uint64_t number = add(std::move(held), ns, call.position);
+  call_ = {};
+  since_ns_ = std::max(since_ns_, ns);
+  return number;
+}
+
 void RankImport::add_plain(Event event) {
   Held held;
   held.event = event;
@@ -152,42 +160,43 @@ Result<void> RankImport::on(const Record& record) {
     case Record::Kind::kTeamEnd:
       teams_.on(record);
       return {};
-    case Record::Kind::kFlush: {
-      ++shared_.counts.flushes;
-      const auto length = static_cast<Nanoseconds>(record.bytes);
-      shared_.counts.flush_ns += length;
-      if (record.thread != 0) return {};
-      if (call_.region != nullptr) {
-        call_.last_ns = std::max(call_.last_ns, record.ns) + length;
-      } else {
-        work_until(record.ns);
-        since_ns_ += length;
-      }
-      return {};
-    }
+    case Record::Kind::kFlush:
     case Record::Kind::kOff:
-      if (!paused_ && record.thread == 0) {
-        paused_ = true;
-        if (call_.region == nullptr) work_until(record.ns);
-        paused_ns_ = record.ns;
-      }
-      return {};
     case Record::Kind::kOn:
-      if (!paused_ || record.thread != 0) return {};
-      paused_ = false;
-      has_gap_ = true;
-      ++shared_.counts.pauses;
-      if (call_.region == nullptr) {
-        add_plain(gap_event(1));
-        Event unknown = event_of_kind(EventKind::kUnmodelled);
-        unknown.flags = kFlagCallBegin;
-        unknown.call_s = duration(record.ns - paused_ns_);
-        add_plain(unknown);
-        since_ns_ = record.ns;
-      }
+      of_measurement(record);
       return {};
     default:
       return in_call(record);
+  }
+}
+
+// The measurement writes its buffer, or pauses.
+void RankImport::of_measurement(const Record& record) {
+  const bool is_flush = record.kind == Record::Kind::kFlush;
+  const auto length = static_cast<Nanoseconds>(record.bytes);
+  shared_.counts.flushes += is_flush ? 1 : 0;
+  shared_.counts.flush_s += is_flush ? seconds_from_ns(length) : 0;
+  if (record.thread != 0) return;
+  if (is_flush && call_.region != nullptr) {
+    call_.last_ns = std::max(call_.last_ns, record.ns + length);
+  } else if (is_flush) {
+    work_until(record.ns);
+    since_ns_ = std::max(since_ns_, record.ns + length);
+  } else if (record.kind == Record::Kind::kOff && !paused_) {
+    paused_ = true;
+    if (call_.region == nullptr) work_until(record.ns);
+    paused_ns_ = record.ns;
+  } else if (record.kind == Record::Kind::kOn && paused_) {
+    paused_ = false;
+    has_gap_ = true;
+    ++shared_.counts.pauses;
+    if (call_.region != nullptr) return;
+    add_plain(gap_event(1));
+    Event unknown = event_of_kind(EventKind::kUnmodelled);
+    unknown.flags = kFlagCallBegin;
+    unknown.call_s = duration(record.ns - paused_ns_);
+    add_plain(unknown);
+    since_ns_ = record.ns;
   }
 }
 

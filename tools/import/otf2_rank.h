@@ -74,6 +74,7 @@ class RankImport {
   std::vector<const Region*>& stack(std::uint16_t thread);
   // A region of which nothing else counts.
   void track(const Record& record);
+  void of_measurement(const Record& record);
   Result<void> enter(const Record& record);
   Result<void> leave(const Record& record);
   Result<void> end_region(const Region& region, std::uint16_t thread, Nanoseconds ns);
@@ -89,6 +90,8 @@ class RankImport {
   void work_until(Nanoseconds ns);
   // An event of the call in hand, at NS.
   std::uint64_t add(Held held, Nanoseconds ns, std::uint64_t position);
+  // The only event of CALL, which is over at NS.
+  std::uint64_t add_alone(Held held, const Call& call, Nanoseconds ns);
   // An event of no call, with the process time so far.
   void add_plain(Event event);
   Result<void> end_program(Nanoseconds ns);
@@ -115,7 +118,12 @@ class RankImport {
 
   // --- otf2_one_sided.cpp
   Result<void> one_sided(const Record& record);
-  Result<void> window_sync(const Record& record, const Communicator& window);
+  Held on_window(EventKind kind, const Communicator& window, Rank peer) const;
+  Result<void> begin_operation(const Record& record, const Communicator& window, Rank target);
+  void end_here(const Record& record);
+  void end_there(const Record& record, const Communicator& window);
+  void lock(const Record& record, const Communicator& window, Rank target);
+  void end_window_collective(const Record& record, const Communicator& window);
   void add_sync(const Communicator& window, Rank peer, const Record& record);
   void add_window_collective(const Communicator& on, CollectiveOp op, const Record& record);
   Result<void> add_group_messages(const Record& record, const Communicator& window);

@@ -18,10 +18,7 @@ Result<void> RankImport::end_silent_call(const Call& call, Nanoseconds ns) {
       Held post;
       post.event = event_of_kind(EventKind::kStartRecv);
       post.waits = true;
-      call_ = call;
-      blocking_post_ = add(std::move(post), ns, call.position);
-      call_ = {};
-      since_ns_ = std::max(since_ns_, ns);
+      blocking_post_ = add_alone(std::move(post), call, ns);
     }
     return {};
   }
@@ -98,10 +95,7 @@ Result<void> RankImport::probe(const Call& call, Nanoseconds ns) {
   Held held;
   held.event = event_of_kind(EventKind::kProbe);
   held.waits = true;
-  call_ = call;
-  probes_.push_back(add(std::move(held), ns, call.position));
-  call_ = {};
-  since_ns_ = std::max(since_ns_, ns);
+  probes_.push_back(add_alone(std::move(held), call, ns));
   return {};
 }
 
@@ -118,10 +112,7 @@ Result<void> RankImport::unmodelled(const Call& call, Nanoseconds ns, EventKind 
   Held held;
   held.event = event_of_kind(kind);
   if (kind == EventKind::kIo) set_op(held.event, IoDirection::kNone);
-  call_ = call;
-  add(std::move(held), ns, call.position);
-  call_ = {};
-  since_ns_ = std::max(since_ns_, ns);
+  add_alone(std::move(held), call, ns);
   return {};
 }
 

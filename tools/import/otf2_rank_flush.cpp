@@ -25,6 +25,7 @@ std::vector<std::uint64_t> definition_values(const Communicator& comm, Rank rank
 // The oldest event waits too long: a receive counts as posted at its end, a collective as begun there.
 void RankImport::give_up_front() {
   const std::uint64_t front = held_.first();
+  if (found_by_look_ && found_by_look_->number == front) return settle_looks();
   if (const auto probe = std::find(probes_.begin(), probes_.end(), front); probe != probes_.end()) {
     give_up_probe(front);
     probes_.erase(probe);

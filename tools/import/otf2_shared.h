@@ -2,7 +2,9 @@
 // import needs it.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,12 @@
 #include "tools/import/otf2_inbox.h"
 
 namespace lbf::tools::otf2 {
+
+inline std::string seconds_text(Seconds s) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6f", s);
+  return text.data();
+}
 
 // What was read over, rebuilt or left out.
 struct Counts {
@@ -26,7 +34,7 @@ struct Counts {
   std::string first_misfit;
   std::uint64_t foreign_sizes = 0;  // collectives of a writer whose way to count is not known
   std::uint64_t flushes = 0;
-  Nanoseconds flush_ns = 0;
+  Seconds flush_s = 0;
   std::uint64_t pauses = 0;  // of the measurement
   std::uint64_t odd_regions = 0;
   std::uint64_t rebuilt_ends = 0;

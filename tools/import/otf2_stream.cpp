@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kRecordsAtOnce = 128;
 constexpr std::size_t kOtherFiles = 64;
+constexpr Nanoseconds kLatest = Nanoseconds{1} << 61;  // 73 years: sums and differences of times are representable
 
 // The library would print each error to stderr; they are kept in what its functions return.
 OTF2_ErrorCode keep_quiet(void* /*user*/, const char* /*file*/, std::uint64_t /*line*/, const char* /*function*/,
@@ -258,6 +259,7 @@ Archive::~Archive() {
 Nanoseconds LocationRecords::ns(std::uint64_t ticks) const {
   constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
   const std::uint64_t per_second = archive_.definitions().ticks_per_second;
+  if (ticks / per_second >= kLatest / kNsPerSecond) return kLatest;
   if (per_second == kNsPerSecond) return static_cast<Nanoseconds>(ticks);
   const std::uint64_t rest = ticks % per_second;
   return static_cast<Nanoseconds>(
@@ -271,6 +273,7 @@ Record& LocationRecords::add(Record::Kind kind, std::uint64_t ticks, std::uint64
   record.thread = thread_;
   record.position = position;
   record.ns = ns(ticks) + shift_ns_;
+  is_too_late_ = is_too_late_ || ns(ticks) == kLatest;
   if (any_ && record.ns < last_ns_) {
     ++backwards_;
     record.ns = last_ns_;
@@ -305,6 +308,7 @@ Result<void> LocationRecords::fill() {
                   "; is the archive whole?");
     }
     ended_ = read < kRecordsAtOnce;
+    if (is_too_late_) return fail("has times beyond 73 years; is the archive whole?");
   }
   // The chunk is the library's largest part.
   if (ended_) {

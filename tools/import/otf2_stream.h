@@ -111,6 +111,7 @@ class LocationRecords {
   bool ended_ = false;
   Nanoseconds last_ns_ = 0;
   bool any_ = false;
+  bool is_too_late_ = false;
   std::uint64_t backwards_ = 0;  // records that are earlier than the one before them
 };
 

@@ -61,13 +61,7 @@ TraceForm form_of(const std::string& path) {
   std::error_code error;
   if (const std::string anchor = otf2_anchor(path); !anchor.empty()) {
     form.name = "otf2";
-    const std::filesystem::path events = std::filesystem::path(anchor).replace_extension();
-    for (auto it = std::filesystem::directory_iterator(events, error);
-         !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
-      std::error_code unreadable;
-      const std::uintmax_t bytes = it->file_size(unreadable);
-      if (!unreadable) form.bytes += bytes;
-    }
+    form.bytes = otf2_bytes(anchor);
     return form;
   }
   if (std::filesystem::is_directory(path, error)) {

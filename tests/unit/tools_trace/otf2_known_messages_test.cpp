@@ -1,4 +1,5 @@
 // An archive as Score-P writes it of a program of known messages.
+#include <algorithm>
 #include <array>
 
 #include "tests/unit/tools_trace/fixture.h"
@@ -53,6 +54,36 @@ TEST_F(Otf2KnownMessages, AreThoseOfTheCapture) {
   const std::vector<std::pair<std::string, int>> each{
       {"MPI_Bcast", 64}, {"MPI_Allreduce", 64}, {"MPI_Reduce", 32}, {"MPI_Gather", 16}, {"MPI_Alltoall", 24}};
   for (const auto& [call, bytes] : each) EXPECT_EQ(info["calls"][call]["bytes"], 4 * bytes) << call;
+}
+
+// Whatever byte of it is wrong: events, or one line that says what is.
+TEST_F(Otf2KnownMessages, DamagedBytesEndInOneLine) {
+  {
+    Otf2Writer out(dir_ + "/archive", 2);
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      out.init(rank, 0, 100);
+      if (rank == 0) out.send(rank, 200, 300, 1, 5, 100);
+      if (rank == 1) out.recv(rank, 200, 400, 0, 5, 100);
+      out.collective(rank, 500, 600, "MPI_Allreduce", OTF2_COLLECTIVE_OP_ALLREDUCE, 16, 16);
+    }
+    out.close();
+  }
+  const std::string events = "archive/traces/" + std::to_string(Otf2Writer::location(1)) + ".evt";
+  for (const std::string& name : {std::string("archive/traces.otf2"), std::string("archive/traces.def"), events}) {
+    const std::string whole = read(name);
+    const std::size_t step = whole.size() / 40 + 1;
+    for (std::size_t at = 0; at < whole.size(); at += step) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(~damaged[at]);
+      write(name, damaged);
+      const test::Outcome result = run("import archive/traces.otf2 -o t.lbfw");
+      ASSERT_TRUE(result.status == 0 || result.status == 1) << name << ' ' << at << ": " << result.err;
+      if (result.status == 1) {
+        ASSERT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << name << ' ' << at << ": " << result.err;
+      }
+    }
+    write(name, whole);
+  }
 }
 
 }  // namespace
