@@ -76,7 +76,7 @@ struct CommandLine {
 void add_options(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", std::string("lbf-advise ") + LBF_VERSION);
   app.add_option("TRACE", line.trace,
-                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or "
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
   app.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
   app.add_option("--objective", line.objective, "time or node-hours (default time)")

@@ -28,13 +28,16 @@ Result<void> RankImport::end_silent_call(const Call& call, Nanoseconds ns) {
     case MpiRole::kFinalize:
     case MpiRole::kPcontrol:
     case MpiRole::kLocal:
-    case MpiRole::kRequestFree:
-    case MpiRole::kCancel:
     case MpiRole::kPersistentInitSend:
     case MpiRole::kPersistentInitRecv:
     case MpiRole::kCollectiveInit:
     case MpiRole::kCommFree:
       return {};  // process time
+    case MpiRole::kRequestFree:
+    case MpiRole::kCancel:
+      if (!shared_.rebuilds() || requests_.empty()) return {};
+      return error(call, "may be of one of " + std::to_string(requests_.size()) +
+                             " open requests, and the archive does not say which");
     case MpiRole::kSend:
     case MpiRole::kIsend:
     case MpiRole::kRecv:

@@ -199,6 +199,13 @@ TEST_F(Otf2LostEnds, WhatNoCallEndsIsRefused) {
     out.send(1, 11 * kMs, 12 * kMs, 0, 6, 100);
   });
   refused("rank 0, event 7: request 500 is over, and no record or call says where it ended");
+  for (const std::string function : {"MPI_Cancel", "MPI_Request_free"}) {
+    write_archive(2, [&](Otf2Writer& out) {
+      isend(out, 0, 10 * kMs, 500, 1, 6, 100);
+      call(out, 0, 11 * kMs, 12 * kMs, function);
+    });
+    refused("rank 0, event 9 (" + function + "): may be of one of 1 open requests");
+  }
   write_archive(2, [](Otf2Writer& out) { call(out, 0, 10 * kMs, 11 * kMs, "MPI_Sendrecv"); });
   refused("rank 0, event 6 (MPI_Sendrecv): has no record of its messages");
   write_archive(2, [](Otf2Writer& out) {
