@@ -527,6 +527,7 @@ TEST_F(Otf2Import, UnknownWritersAreNamed) {
 }
 
 TEST_F(Otf2Import, DamagedArchivesAreRefused) {
+  overlook_memory_of_otf2();
   {
     Otf2Writer out(folder(), 1);
     out.enter(0, 0, "main");
