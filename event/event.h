@@ -76,7 +76,7 @@ enum class EventKind : std::uint8_t {
   kRegions = 29,    // `process_s` passed in parallel regions: values = [regions, threads of the largest team, work ns,
                     // critical ns, fork and join ns] (docs/adr/0012-threads.md)
   kPreempted = 30,  // `off_s` ready to run since the rank's last event, while other programs had its processors;
-                    // delayed_end_ns: so much later than its message the call before ended, for the same reason
+                    // delay_in_call_ns: the same within the call before it
   kDevice = 31,     // `process_s` passed in waits for a device (GPU): values = [calls, ns on the processor]
                     // (docs/adr/0013-devices.md)
 };
@@ -257,12 +257,12 @@ constexpr bool is_outside_after(const Event& event, bool before) {
   return phase_level(event) == kScopeEnds || (before && phase_level(event) != kScopeBegins);
 }
 
-// In the time of the call before (its call_s), so not in off_s.
-constexpr Nanoseconds delayed_end_ns(const Event& event) {
+// Of the call before, and at most half of it: in its call_s, so not in off_s.
+constexpr Nanoseconds delay_in_call_ns(const Event& event) {
   assert(event.kind == EventKind::kPreempted);
   return event.bytes < std::uint64_t{1} << 56 ? static_cast<Nanoseconds>(event.bytes) : 0;
 }
-constexpr void set_delayed_end(Event& event, Nanoseconds delay_ns) {
+constexpr void set_delay_in_call(Event& event, Nanoseconds delay_ns) {
   assert(event.kind == EventKind::kPreempted);
   event.bytes = static_cast<Bytes>(delay_ns);
 }

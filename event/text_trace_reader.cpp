@@ -532,7 +532,7 @@ class Reader : private Lines {
         if (keys.has(kDelay)) {
           const Result<Seconds> delay_s = seconds(keys.value(kDelay), "delay");
           if (!delay_s) return delay_s.error();
-          set_delayed_end(event, Duration(*delay_s).ns());
+          set_delay_in_call(event, Duration(*delay_s).ns());
         }
         return {};
       }

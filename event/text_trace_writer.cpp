@@ -129,9 +129,9 @@ Result<void> TextTraceWriter::append_event(Rank rank, const Event& event) {
       start_line(rank, "preempted", event.process_s);
       line_ += " off=";
       append_seconds(line_, event.off_s);
-      if (delayed_end_ns(event) > 0) {
+      if (delay_in_call_ns(event) > 0) {
         line_ += " delay=";
-        append_seconds(line_, seconds_from_ns(delayed_end_ns(event)));
+        append_seconds(line_, seconds_from_ns(delay_in_call_ns(event)));
       }
       return {};
     case EventKind::kOneSided:

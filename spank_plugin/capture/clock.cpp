@@ -98,7 +98,6 @@ ProcessClock::RunDelay ProcessClock::read_run_delay() const noexcept {
       const char* p = text;
       parse_number(&p, text + length);  // field 1: CPU time, stale by up to a tick: not used
       delay.delay_ns = parse_number(&p, text + length);
-      delay.involuntary = parse_number(&p, text + length);
       return delay;
     }
   }
@@ -156,16 +155,13 @@ std::uint64_t ProcessClock::renew_after_call(std::uint64_t enter, std::uint64_t 
   const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::uint64_t wall = now - reference_ticks_;
   const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_);
-  std::uint64_t end_delay = 0;
-  if (wall > cpu + tick_clock.off_cpu_tolerance) {
-    const RunDelay delay = read_run_delay();
-    const std::uint64_t waits = delay.involuntary - reference_delay_.involuntary;
-    end_delay = delay_of_end(wall, cpu, take_delay_ticks(delay, wall - cpu), waits);
-  }
+  std::uint64_t in_call = 0;
+  if (wall > cpu + tick_clock.off_cpu_tolerance)
+    in_call = delay_in_call(now - enter, wall, cpu, take_delay_ticks(read_run_delay(), wall - cpu));
   reference_cpu_ns_ = cpu_ns;
   reference_ticks_ = ticks_now();
   if (now - enter < tick_clock.cpu_threshold && renew_after_ < 16 * tick_clock.cpu_threshold) renew_after_ *= 2;
-  return end_delay > tick_clock.off_cpu_tolerance ? end_delay : 0;
+  return in_call > tick_clock.off_cpu_tolerance ? in_call : 0;
 }
 
 }  // namespace lbf::capture

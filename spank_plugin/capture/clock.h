@@ -91,24 +91,20 @@ constexpr std::uint64_t delay_outside_parts(std::uint64_t off, std::uint64_t in_
   return static_cast<std::uint64_t>(share * static_cast<double>(run_delay));
 }
 
-// What run delay in a call adds to its end, in ticks. The call took WALL, its thread used CPU of it and waited for a
-// processor for RUN_DELAY in WAITS parts. It was off the processor for (wall - cpu) / wall of the time: such is the
-// chance that what it waited for came meanwhile, and a mean part passes then. A thread that sleeps until then is always
-// off.
-constexpr std::uint64_t delay_of_end(std::uint64_t wall, std::uint64_t cpu, std::uint64_t run_delay,
-                                     std::uint64_t waits) noexcept {
-  if (wall <= cpu || run_delay == 0) return 0;
-  const double off_share = static_cast<double>(wall - cpu) / static_cast<double>(wall);
-  const std::uint64_t delay = run_delay < wall - cpu ? run_delay : wall - cpu;
-  return static_cast<std::uint64_t>(off_share * static_cast<double>(delay) /
-                                    static_cast<double>(waits > 1 ? waits : 1));
+// Of RUN_DELAY ticks what lies in a call of CALL ticks, where the thread used CPU of the WALL that ends with it: at
+// most half of the call (lbf::delay_in_call_ns).
+constexpr std::uint64_t delay_in_call(std::uint64_t call, std::uint64_t wall, std::uint64_t cpu,
+                                      std::uint64_t run_delay) noexcept {
+  const std::uint64_t off = wall > cpu ? wall - cpu : 0;
+  const std::uint64_t delay = run_delay < off ? run_delay : off;
+  return delay < call / 2 ? delay : call / 2;
 }
 
 // A thread's CPU clock and the reference that gaps are judged against. Used by its own thread only.
 class ProcessClock {
  public:
   // Opens what tells run delay from blocking: /proc/thread-self/schedstat (field 2: ns spent runnable without
-  // a processor; field 3: how often it got one). Where the kernel has none, context switches of getrusage stand in.
+  // a processor). Where the kernel has none, context switches of getrusage stand in.
   void open() noexcept;
   void close() noexcept;
 
@@ -127,7 +123,7 @@ class ProcessClock {
   bool wants_renewal(std::uint64_t enter, std::uint64_t now) const noexcept {
     return now - reference_ticks_ >= renew_after_ || now - enter >= tick_clock.cpu_threshold;
   }
-  // Returns delay_of_end() of the call: 0 where it was not off the processor for longer than the tolerance.
+  // Returns delay_in_call(): 0 where it was not off the processor for longer than the tolerance.
   std::uint64_t renew_after_call(std::uint64_t enter, std::uint64_t now) noexcept;
   // The thread's processor time, as last read.
   std::uint64_t cpu_ns() const noexcept { return reference_cpu_ns_; }
@@ -136,7 +132,7 @@ class ProcessClock {
   struct RunDelay {
     std::uint64_t delay_ns = 0;     // schedstat
     std::uint64_t voluntary = 0;    // getrusage
-    std::uint64_t involuntary = 0;  // getrusage; schedstat: switches of both kinds
+    std::uint64_t involuntary = 0;  // getrusage
   };
   RunDelay read_run_delay() const noexcept;
   // That of OFF ticks off the processor, as of NOW.

@@ -183,7 +183,7 @@ void Call::judge_long_gap() noexcept {
 
 std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
   const std::uint64_t delay = thread_->clock.renew_after_call(enter_, now);
-  if (delay > 0 && thread_->ring.recorded()) thread_->ring.delay_end(delay);
+  if (delay > 0 && thread_->ring.recorded()) thread_->ring.delay_call(delay);
   if (thread_->pool.wants_call(now - enter_)) [[unlikely]] {
     thread_->pool.note_call(now - enter_, thread_->clock.cpu_ns());
     thread_->cost.beside_calls_ticks += tick_clock.cpu_read;

@@ -290,13 +290,12 @@ struct Adjustment {
   // with a period, if the record is of a call that looks, too.
   std::uint64_t look_sleep = 0;
   std::uint32_t look_sleeps = 0;
-  // Run delay in the calls before, as far as it delayed their ends (lbf::delayed_end_ns): not of the gap. Its last bits
-  // are lost.
-  std::uint64_t delayed_end = 0;
+  // Run delay in the calls before (lbf::delay_in_call_ns): not of the gap. Its last bits are lost.
+  std::uint64_t in_call = 0;
   static constexpr unsigned kLostBits = 10;
   Looks looks{};  // their time is in `waiting`. The values behind the record, none where there are no looks
 
-  bool any() const noexcept { return (preempted | blocked | waiting | delayed_end >> kLostBits) != 0; }
+  bool any() const noexcept { return (preempted | blocked | waiting | in_call >> kLostBits) != 0; }
 };
 inline Record record_of(const Adjustment& adjustment) noexcept {
   Record record{};
@@ -308,7 +307,7 @@ inline Record record_of(const Adjustment& adjustment) noexcept {
   record.tag = static_cast<std::int32_t>(adjustment.look_sleep);
   record.peer = static_cast<std::int32_t>(adjustment.look_sleep >> 32);
   record.request = adjustment.look_sleeps;
-  const std::uint64_t delayed = adjustment.delayed_end >> Adjustment::kLostBits;
+  const std::uint64_t delayed = adjustment.in_call >> Adjustment::kLostBits;
   record.comm = delayed < ~std::uint32_t{0} ? static_cast<std::uint32_t>(delayed) : ~std::uint32_t{0};
   return record;
 }

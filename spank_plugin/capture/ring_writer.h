@@ -118,9 +118,9 @@ class RingWriter {
     set_plain(false);
   }
 
-  // The end of the call under way came so much later for want of a processor. In ticks.
-  void delay_end(std::uint64_t delay) noexcept {
-    adjust_.delayed_end += delay;
+  // The call under way had no processor for so long. In ticks.
+  void delay_call(std::uint64_t delay) noexcept {
+    adjust_.in_call += delay;
     set_plain(false);
   }
 

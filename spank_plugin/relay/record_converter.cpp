@@ -108,7 +108,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     const ring::Adjustment adjustment = ring::adjustment_of(record);
     preempted_ticks_ = add_saturating(preempted_ticks_, adjustment.preempted);
     waiting_ticks_ = add_saturating(waiting_ticks_, adjustment.waiting);
-    delayed_end_ticks_ = add_saturating(delayed_end_ticks_, adjustment.delayed_end);
+    in_call_ticks_ = add_saturating(in_call_ticks_, adjustment.in_call);
     blocked_ticks_ = add_saturating(blocked_ticks_, adjustment.blocked);
     look_sleep_ticks_ = add_saturating(look_sleep_ticks_, adjustment.look_sleep);
     look_sleeps_ += adjustment.look_sleeps;
@@ -185,8 +185,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     waiting_ticks_ = waiting;
   }
   const std::uint64_t by_others = closed_ ? 0 : worth_an_event(preempted, others_share_, seconds_per_tick);
-  const std::uint64_t delayed_end = closed_ ? 0 : worth_an_event(delayed_end_ticks_, others_share_, seconds_per_tick);
-  delayed_end_ticks_ = 0;
+  const std::uint64_t in_call = closed_ ? 0 : worth_an_event(in_call_ticks_, others_share_, seconds_per_tick);
+  in_call_ticks_ = 0;
   unrecorded_ticks_ += preempted - by_others;
   if (!is_before_call) unrecorded_ticks_ += waiting - looks.cpu - looks.between;
   // What threads spend in calls side by side passes once.
@@ -206,7 +206,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
     call = add_saturating(call, std::exchange(unrecorded_ticks_, 0));
   event.call_s = call_rounding_.take(call, seconds_per_tick);
-  if ((by_others | delayed_end) != 0) add_preempted(by_others, delayed_end, seconds_per_tick, sink);
+  if ((by_others | in_call) != 0) add_preempted(by_others, in_call, seconds_per_tick, sink);
   if (blocked > 0) add_blocked(blocked, event, seconds_per_tick, sink);
   look_sleep_ticks_ = kept_sleep;
   if (kept_sleep == 0) look_sleeps_ = 0;
@@ -223,12 +223,12 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   return {};
 }
 
-void RecordConverter::add_preempted(std::uint64_t gap, std::uint64_t delayed_end, Seconds seconds_per_tick,
+void RecordConverter::add_preempted(std::uint64_t gap, std::uint64_t in_call, Seconds seconds_per_tick,
                                     const RelayEventSink& sink) {
   Event event = event_of_kind(EventKind::kPreempted);
   event.off_s = preempted_rounding_.take(gap, seconds_per_tick);
-  const auto delay_ns = static_cast<std::uint64_t>(delayed_rounding_.take(delayed_end, seconds_per_tick).ns());
-  set_delayed_end(event, static_cast<Nanoseconds>(rounded(delay_ns)));
+  const auto delay_ns = static_cast<std::uint64_t>(in_call_rounding_.take(in_call, seconds_per_tick).ns());
+  set_delay_in_call(event, static_cast<Nanoseconds>(rounded(delay_ns)));
   sink(event);
 }
 

@@ -94,8 +94,7 @@ class RecordConverter {
   // kBlocked events before EVENT, of BLOCKED ticks off the processor since the record before.
   void add_blocked(std::uint64_t blocked, const Event& event, Seconds seconds_per_tick, const RelayEventSink& sink);
   // A kPreempted event of GAP ticks before a call, and what the call before ended later.
-  void add_preempted(std::uint64_t gap, std::uint64_t delayed_end, Seconds seconds_per_tick,
-                     const RelayEventSink& sink);
+  void add_preempted(std::uint64_t gap, std::uint64_t in_call, Seconds seconds_per_tick, const RelayEventSink& sink);
   struct VainLooks {
     std::uint64_t count = 0;
     std::uint64_t between = 0;  // ticks
@@ -116,9 +115,9 @@ class RecordConverter {
   void set_device_values(const ring::DeviceWaits& waits, Event& event);
 
   std::uint64_t last_leave_ticks_ = 0;
-  std::uint64_t preempted_ticks_ = 0;    // since the last record
-  std::uint64_t waiting_ticks_ = 0;      // the same
-  std::uint64_t delayed_end_ticks_ = 0;  // of calls since the last record, for want of a processor
+  std::uint64_t preempted_ticks_ = 0;  // since the last record
+  std::uint64_t waiting_ticks_ = 0;    // the same
+  std::uint64_t in_call_ticks_ = 0;    // of calls since the last record, without a processor
   double others_share_ = 0;
   std::uint64_t unrecorded_ticks_ = 0;  // preempted and waiting, in no event, since the window opened, and not told yet
   std::uint64_t blocked_ticks_ = 0;
@@ -131,7 +130,7 @@ class RecordConverter {
   Rounding call_rounding_;
   Rounding off_rounding_;
   Rounding preempted_rounding_;
-  Rounding delayed_rounding_;
+  Rounding in_call_rounding_;
   Duration credit_;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;
   bool exited_ = false;

@@ -40,16 +40,33 @@ TEST(OtherPrograms, CostNothingWhileTheMessageIsUnderWay) {
   EXPECT_THAT(both[1].rank_finish_s, ElementsAre(4, 5));
 }
 
-// The receiver had no processor when the message came at 5: it has it 0.5 s later. The measured time of the call holds
-// these 0.5 s.
-TEST(OtherPrograms, DelayTheEndOfACall) {
+// The receiver waits from 1 on for a message that comes at 5, and had no processor for 1 s of the call: it ends with
+// the message. For 3 s of it: the sender may have lost as much, and it ends at 7. The measured time of the call holds
+// what was lost.
+TEST(OtherPrograms, HoldUpACallForTwiceWhatTheyTookOfIt) {
+  const auto both = [](const std::string& lost_s) {
+    return predict_both(
+        "0 send 4 to=1 tag=0 bytes=1\n0 exit 0\n"
+        "1 startRecv 1 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=1\n1 preempted 2 off=1 delay=" +
+            lost_s + "\n1 exit 0\n",
+        2, 2);
+  };
+  EXPECT_THAT(both("1")[0].rank_finish_s, ElementsAre(4, 8));
+  EXPECT_THAT(both("3")[0].rank_finish_s, ElementsAre(4, 10));
+  EXPECT_THAT(both("3")[1].rank_finish_s, ElementsAre(4, 7));
+  EXPECT_THAT(both("3")[0].rank_measured_s, ElementsAre(4, 4));
+}
+
+// Both messages come at 5 in one call that began at 1, and lost 3 s.
+TEST(OtherPrograms, HoldUpACallForSeveralMessagesOnce) {
   const auto both = predict_both(
-      "0 send 4 to=1 tag=0 bytes=1\n0 exit 0\n"
-      "1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=1\n1 preempted 2 off=1 delay=0.5\n1 exit 0\n",
+      "0 send 4 to=1 tag=0 bytes=1\n0 send 0 to=1 tag=1 bytes=1\n0 exit 0\n"
+      "1 startRecv 0.5 from=0 tag=0 req=1\n1 startRecv 0.25 from=0 tag=1 req=2\n"
+      "1 endRecv 0.25 from=0 tag=0 bytes=1 req=1\n1 endRecv 0 from=0 tag=1 bytes=1 req=2\n"
+      "1 preempted 0 off=0 delay=3\n1 exit 0\n",
       2, 2);
-  EXPECT_THAT(both[0].rank_finish_s, ElementsAre(4, 8.5));
-  EXPECT_THAT(both[1].rank_finish_s, ElementsAre(4, 7));
-  EXPECT_THAT(both[0].rank_measured_s, ElementsAre(4, 3));
+  EXPECT_THAT(both[0].rank_finish_s, ElementsAre(4, 7));
+  EXPECT_THAT(both[1].rank_finish_s, ElementsAre(4, 5));
 }
 
 // Four ranks of 2 s on two processors take 4 s. Beside others that work for 1 s in each rank's stead they take

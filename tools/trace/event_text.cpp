@@ -115,9 +115,9 @@ std::string event_line(Rank rank, const Event& event) {
     case EventKind::kPreempted:
       line += " off=";
       append_seconds(line, event.off_s);
-      if (delayed_end_ns(event) > 0) {
+      if (delay_in_call_ns(event) > 0) {
         line += " delay=";
-        append_seconds(line, seconds_from_ns(delayed_end_ns(event)));
+        append_seconds(line, seconds_from_ns(delay_in_call_ns(event)));
       }
       break;
     case EventKind::kPhase:

@@ -329,6 +329,7 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
       case engine::OpKind::kCopy:
       case engine::OpKind::kReduce:
       case engine::OpKind::kPreempted:
+      case engine::OpKind::kDelayed:
       case engine::OpKind::kVainLooks:
         break;
     }

@@ -29,11 +29,12 @@ void Matcher::emit_device(Rank rank, const Event& event) {
 // What other programs took of the processor.
 void Matcher::emit_preempted(Rank rank, const Event& event) {
   const auto process = static_cast<ProcessIndex>(rank);
-  const Seconds in_call_s = seconds_from_ns(delayed_end_ns(event));
+  const Seconds in_call_s = seconds_from_ns(delay_in_call_ns(event));
   stats_.other_programs_s += event.off_s + in_call_s;
   const bool is_last = in_call_s <= 0 && event.call_s <= 0;
-  emit(process, Op::plain(OpKind::kPreempted, event.process_s, event.off_s + in_call_s, is_last ? kOpEndsEvent : 0));
-  // What delayed the call before was measured in that call.
+  if (in_call_s > 0) emit(process, Op::plain(OpKind::kDelayed, 0, in_call_s));
+  emit(process, Op::plain(OpKind::kPreempted, event.process_s, event.off_s, is_last ? kOpEndsEvent : 0));
+  // What was lost in the call before was measured in that call.
   if (!is_last) emit(process, Op::plain(OpKind::kCompute, 0, event.call_s - in_call_s, kOpEndsEvent));
 }
 

@@ -40,6 +40,7 @@ enum class OpKind : std::uint8_t {
   kCopy,       // the process copies them in its memory
   kReduce,     // ... combines two operands of so many bytes each
   kPreempted,  // other programs worked for `call_s` on the processor that the process wanted
+  kDelayed,    // they had it for `call_s` of the call before (call_begins.h)
   kVainLooks,  // the process looked for messages that were not there, and did not wait for them: `call_s` of work where
                // each look gives the processor away
   kDevice,     // the process waits for its device (GPU) for `call_s`, and keeps its share of the processor
@@ -77,7 +78,7 @@ constexpr bool is_window_edge(OpKind kind) {
 
 // `call_s` is what the op takes.
 constexpr bool passes_measured_time(OpKind kind) {
-  return kind == OpKind::kBlocked || kind == OpKind::kPreempted || kind == OpKind::kDevice;
+  return kind == OpKind::kBlocked || kind == OpKind::kPreempted || kind == OpKind::kDelayed || kind == OpKind::kDevice;
 }
 
 // What an op is about besides its times depends on its kind: a message, a window, a block, bytes, or a row of the
@@ -89,7 +90,7 @@ struct Op {
     assert(takes_message(kind));
     return {kind, flags, message, work_s, call_s};
   }
-  // kCompute, kBlocked, kPreempted, kDevice, kExit.
+  // kCompute, kBlocked, kPreempted, kDelayed, kDevice, kExit.
   static constexpr Op plain(OpKind kind, Seconds work_s, Seconds call_s, std::uint8_t flags = 0) {
     assert(kind == OpKind::kCompute || kind == OpKind::kExit || passes_measured_time(kind));
     return {kind, flags, kNoMessage, work_s, call_s};
@@ -166,8 +167,8 @@ struct Op {
 
  public:
   Seconds work_s = 0;  // processor work at speed 1, before the action
-  Seconds call_s = 0;  // kBlocked, kLook, kPreempted, kVainLooks, kDevice: see there; else measured time inside the
-                       // call, which only the measured progress counts (work_s + call_s of every op)
+  Seconds call_s = 0;  // kBlocked, kLook, kPreempted, kDelayed, kVainLooks, kDevice: see there; else measured time
+                       // inside the call, which only the measured progress counts (work_s + call_s of every op)
 };
 static_assert(sizeof(Op) == 24);
 

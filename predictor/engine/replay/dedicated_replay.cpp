@@ -32,6 +32,7 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
     }
   }
   count_ranks_on_nodes();
+  calls_.start(ranks, beside_others_);
   for (std::size_t locality = 0; locality < costs_.localities(); ++locality) {
     for (std::size_t k = 0; k < count_; ++k) {
       eager_limit_.push_back(costs_.path(k, locality).eager_limit_bytes);
@@ -59,7 +60,8 @@ Bytes DedicatedReplay::memory_bytes() const {
   Bytes nodes = 0;
   for (const std::vector<std::uint32_t>& ranks_of_target : ranks_on_node_) nodes += of(ranks_of_target);
   return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + ranks + nodes + of(ready_) +
-         messages_.bytes_of(store_.message_slots()) + costs_.memory_bytes() + window_clocks_.memory_bytes();
+         messages_.bytes_of(store_.message_slots()) + costs_.memory_bytes() + window_clocks_.memory_bytes() +
+         calls_.memory_bytes();
 }
 
 void DedicatedReplay::add_processes() {
@@ -160,6 +162,7 @@ template <std::size_t kTargets>
       timeline_->note_action(index, clock[0]);
       timeline_->note_message(index, op.message());
     }
+    if (op.work_s != 0 && calls_.notes(index)) calls_.note(index, clock);
     const bool waits = may_wait(message, op) && any_rendezvous(message);
     slot.sent = true;
     slot.first = (op.flags & kOpFirst) != 0;
@@ -334,6 +337,7 @@ void DedicatedReplay::run(ProcessIndex index) {
   Process& process = processes_[index];
   Seconds* const clock = &clock_s_[index * targets];
   const Seconds* const inverse_speed = inverse_speeds_of(index);
+  const bool notes_calls = calls_.notes(index);
   bool resumed = process.waits_for != kNoMessage;  // the op's work is done
   process.waits_for = kNoMessage;
   while (const Op* op = store_.front(index, process.cursor)) {
@@ -347,6 +351,7 @@ void DedicatedReplay::run(ProcessIndex index) {
       for (std::size_t k = 0; k < targets; ++k) clock[k] += row_work_s(*op, index, k) * inverse_speed[k];
     } else if (!resumed && op->work_s != 0) {
       for (std::size_t k = 0; k < targets; ++k) clock[k] += op->work_s * inverse_speed[k];
+      if (notes_calls && may_begin_call(*op) && op->kind != OpKind::kSend) calls_.note(index, clock);
     }
     resumed = false;
     if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->note_action(index, clock[0]);
@@ -360,6 +365,9 @@ void DedicatedReplay::run(ProcessIndex index) {
         break;
       case OpKind::kPreempted:
         for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s * inverse_speed[k] * beside_others_[k];
+        break;
+      case OpKind::kDelayed:
+        if (notes_calls) calls_.hold_up(index, *op, clock);
         break;
       case OpKind::kSend:
         if (!execute_send<kTargets>(index, *op)) return;
@@ -479,6 +487,7 @@ void DedicatedReplay::drop_targets_except(const std::vector<std::size_t>& kept) 
   drop_columns_except(connected_s_, count_, kept);
   drop_columns_except(clock_s_, count_, kept);
   window_clocks_.drop_targets_except(kept);
+  calls_.drop_targets_except(kept);
   messages_.drop_targets_except(kept);
   count_ = kept.size();
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());

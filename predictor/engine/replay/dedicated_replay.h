@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "predictor/engine/replay/call_begins.h"
 #include "predictor/engine/replay/cost_table.h"
 #include "predictor/engine/replay/message_times.h"
 #include "predictor/engine/replay/replay.h"
@@ -145,7 +146,8 @@ class DedicatedReplay final : public Replay {
   std::size_t count_;                   // K
   std::vector<Seconds> inverse_speed_;  // [rank][K]
   std::vector<Seconds> beside_others_;  // [K] 1: other programs have the processors as they had them; 0: not
-  std::vector<std::uint32_t> node_;     // [rank][K]
+  CallBegins calls_;
+  std::vector<std::uint32_t> node_;                        // [rank][K]
   std::vector<std::vector<std::uint32_t>> ranks_on_node_;  // [K][node]
   std::vector<Bytes> eager_limit_;                         // [locality][K]
   Bytes eager_up_to_;                                      // the smallest of them

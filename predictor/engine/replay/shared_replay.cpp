@@ -123,6 +123,13 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
   return true;
 }
 
+bool SharedReplay::hold_up(ProcessIndex index, const Op& op, Seconds now_s) {
+  if (!calls_.notes(index)) return false;
+  Seconds until_s = now_s;
+  calls_.hold_up(index, op, &until_s);
+  return start_wait(index, until_s, now_s);
+}
+
 template <SharedReplay::Waits kHow>
 [[gnu::always_inline]] inline bool SharedReplay::await(ProcessIndex index, MessageIndex message, Awaited what,
                                                        Seconds time_s, Seconds now_s) {
@@ -346,6 +353,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   }
   if (process.stage == Stage::kAction) {
     if (timeline_ != nullptr) timeline_->note_action(index, now_s);
+    if (may_begin_call(op) && process.waits_for == kNoMessage && calls_.notes(index)) calls_.note(index, &now_s);
     switch (op.kind) {
       case OpKind::kBlocked:
       case OpKind::kWindowOpen:  // ranks stay as far apart as they were, however long each one's windows are
@@ -366,6 +374,10 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         if (target_.other_programs == OtherPrograms::kLeftOut) break;
         process.stage = Stage::kAfter;
         if (start_work(index, undisturbed_s(index, op.call_s, 1), now_s)) return false;
+        break;
+      case OpKind::kDelayed:
+        process.stage = Stage::kAfter;
+        if (hold_up(index, op, now_s)) return false;
         break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;

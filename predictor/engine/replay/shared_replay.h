@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "predictor/engine/replay/call_begins.h"
 #include "predictor/engine/replay/cost_table.h"
 #include "predictor/engine/replay/event_queue.h"
 #include "predictor/engine/replay/flights.h"
@@ -135,6 +136,7 @@ class SharedReplay final : public Replay {
   // Starts `work_s` of processor work; false: there is none to do.
   bool start_work(ProcessIndex index, Seconds work_s, Seconds now_s);
   bool start_wait(ProcessIndex index, Seconds time_s, Seconds now_s);
+  bool hold_up(ProcessIndex index, const Op& op, Seconds now_s);
   void run(ProcessIndex index, Seconds now_s);
   // Recorded work of so many threads, had its rank a memory domain for itself.
   Seconds undisturbed_s(ProcessIndex index, Seconds work_s, std::uint32_t threads) const;
@@ -214,6 +216,7 @@ class SharedReplay final : public Replay {
   SharingGroups groups_;
   Localities localities_;
   CostTable costs_;
+  CallBegins calls_;
   std::vector<Bytes> eager_limit_;  // by locality
   Bytes eager_up_to_ = 0;           // the smallest of them
   bool any_first_peer_ = false;     // some path has a first_peer_s

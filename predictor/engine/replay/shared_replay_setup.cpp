@@ -30,6 +30,8 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
     node.spins = target.waiting == Waiting::kSpin;
   }
   if (target.waiting == Waiting::kYield) set_turns();
+  calls_.start(static_cast<std::size_t>(store.ranks()),
+               {target.other_programs == OtherPrograms::kAsTheyRan ? 1.0 : 0.0});
   add_processes();
   for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(store.ranks()); ++index) {
     needs_events_.push_back(index);
@@ -44,7 +46,7 @@ Bytes SharedReplay::memory_bytes() const {
   return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + nodes_.size() * of_node +
          (needs_events_.capacity() + starting_.capacity()) * sizeof(ProcessIndex) +
          flights_.bytes_of(store_.message_slots()) + links_.memory_bytes() + costs_.memory_bytes() +
-         window_clocks_.memory_bytes();
+         window_clocks_.memory_bytes() + calls_.memory_bytes();
 }
 
 void SharedReplay::set_turns() {

@@ -56,23 +56,20 @@ TEST(SplitGapTest, RunDelayIsNeverMoreThanTheTimeOffTheProcessor) {
   }
 }
 
-// A call of 10 ms whose thread was off the processor all the time, at once for 3 ms of it: it slept for 7 ms, and its
-// wake-up waited for 3 ms.
-TEST(DelayOfEndTest, AThreadThatSleepsWaitsForTheProcessorWhenItWakesUp) {
-  EXPECT_EQ(delay_of_end(10'000, 0, 3'000, 1), 3'000u);
+TEST(DelayInCallTest, IsTheRunDelay) {
+  EXPECT_EQ(delay_in_call(10'000, 10'000, 4'000, 3'000), 3'000u);
+  EXPECT_EQ(delay_in_call(10'000, 10'000, 4'000, 0), 0u);
 }
 
-// One that polls had the processor for 4 of 10 ms, and lost it three times: in 6 of 10 cases what it polls for comes
-// while it has none, and then 2 ms pass.
-TEST(DelayOfEndTest, AThreadThatPollsMayHaveTheProcessorWhenItsMessageComes) {
-  EXPECT_EQ(delay_of_end(10'000, 4'000, 6'000, 3), 1'200u);
+// The reference may be that of an earlier call: what was lost before this one is not in it.
+TEST(DelayInCallTest, IsAtMostHalfOfTheCall) {
+  EXPECT_EQ(delay_in_call(10'000, 10'000, 1'000, 9'000), 5'000u);
+  EXPECT_EQ(delay_in_call(10'000, 50'000, 1'000, 40'000), 5'000u);
 }
 
-TEST(DelayOfEndTest, IsNeverMoreThanTheTimeOffTheProcessor) {
-  EXPECT_EQ(delay_of_end(10'000, 10'000, 3'000, 1), 0u);
-  EXPECT_EQ(delay_of_end(10'000, 12'000, 3'000, 1), 0u);
-  EXPECT_EQ(delay_of_end(10'000, 0, 0, 5), 0u);
-  EXPECT_EQ(delay_of_end(10'000, 0, 99'000, 0), 10'000u);
+TEST(DelayInCallTest, IsNeverMoreThanTheTimeOffTheProcessor) {
+  EXPECT_EQ(delay_in_call(10'000, 10'000, 9'000, 3'000), 1'000u);
+  EXPECT_EQ(delay_in_call(10'000, 10'000, 12'000, 3'000), 0u);
 }
 
 class ProcessClockTest : public testing::Test {

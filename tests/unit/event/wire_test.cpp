@@ -269,14 +269,14 @@ TEST(Wire, PreemptedTimeIsTheSame) {
   for (const Nanoseconds ns : {Nanoseconds{0}, Nanoseconds{3'000'000}, Nanoseconds{1} << 55}) {
     Item& made = items.emplace_back(item(0, EventKind::kPreempted, 0));
     made.event.off_s = Duration::of_ns(ns);
-    set_delayed_end(made.event, ns + 7);
+    set_delay_in_call(made.event, ns + 7);
   }
   const Decoded decoded = decode(bytes_of(encode(items)));
   ASSERT_EQ(decoded.items.size(), items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     EXPECT_EQ(decoded.items[i].event.kind, EventKind::kPreempted);
     EXPECT_EQ(decoded.items[i].event.off_s.ns(), items[i].event.off_s.ns());
-    EXPECT_EQ(delayed_end_ns(decoded.items[i].event), delayed_end_ns(items[i].event));
+    EXPECT_EQ(delay_in_call_ns(decoded.items[i].event), delay_in_call_ns(items[i].event));
   }
 }
 

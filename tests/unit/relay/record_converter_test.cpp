@@ -50,14 +50,14 @@ TEST(RecordConverter, WhatOthersTookIsAnEvent) {
   converter.set_others_share(0.75);
   Recorded out;
   ring::Adjustment adjustment{400'000, 100'000, 50'000};
-  adjustment.delayed_end = 2'000 << ring::Adjustment::kLostBits;
+  adjustment.in_call = 2'000 << ring::Adjustment::kLostBits;
   ASSERT_TRUE(converter.convert(ring::record_of(adjustment), {}, kNs, out.sink()).ok());
   ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1'000'000, 1'000'010), {}, kNs, out.sink()).ok());
   ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kExit, 1'000'010, 1'000'010), {}, kNs, out.sink()).ok());
   ASSERT_EQ(out.events.size(), 4U);
   EXPECT_EQ(out.events[0].kind, EventKind::kPreempted);
   EXPECT_DOUBLE_EQ(out.events[0].off_s, 300e-6);
-  EXPECT_NEAR(static_cast<double>(delayed_end_ns(out.events[0])), 0.75 * 2'000 * 1024, 0.01 * 2'000 * 1024);
+  EXPECT_NEAR(static_cast<double>(delay_in_call_ns(out.events[0])), 0.75 * 2'000 * 1024, 0.01 * 2'000 * 1024);
   EXPECT_EQ(out.events[1].kind, EventKind::kBlocked);
   EXPECT_DOUBLE_EQ(out.events[2].process_s, 450e-6);
   EXPECT_DOUBLE_EQ(out.events[3].call_s, 150e-6) << "the ranks' own quarter, and what was waited for";

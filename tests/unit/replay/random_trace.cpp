@@ -47,6 +47,9 @@ class Maker {
     posted_.resize(ranks);
     outstanding_.resize(ranks);
     exited_.resize(ranks, false);
+    follows_call_.resize(ranks, false);
+    sleeps_.resize(ranks, false);
+    first_action_.resize(ranks, 0);
     needs_no_buffers_ = chance(2);
     const std::size_t actions = pick(5, 40) * ranks;
     const bool collectives = chance(2);
@@ -85,12 +88,26 @@ class Maker {
     event.process_s = duration();
     event.call_s = duration();
     act_on(rank, {Action::Kind::kWork, event.process_s, 0});
+    first_action_[static_cast<std::size_t>(rank)] =
+        trace_.program.processes[static_cast<std::size_t>(rank)].actions.size();
     return event;
   }
   void act_on(Rank rank, Action action) {
     trace_.program.processes[static_cast<std::size_t>(rank)].actions.push_back(action);
   }
-  void add(Rank rank, const Event& event) { trace_.events[static_cast<std::size_t>(rank)].push_back(event); }
+  void add(Rank rank, const Event& event) {
+    const std::size_t me = static_cast<std::size_t>(rank);
+    trace_.events[me].push_back(event);
+    auto& actions = trace_.program.processes[me].actions;
+    follows_call_[me] =
+        !sleeps_[me] && is_message_call(event.kind) && event.process_s != 0 && first_action_[me] < actions.size();
+    if (follows_call_[me]) actions[first_action_[me]].begins_call = true;
+  }
+  static bool is_message_call(EventKind kind) {
+    return kind == EventKind::kCollective || kind == EventKind::kIcollective || kind == EventKind::kSend ||
+           kind == EventKind::kIsend || kind == EventKind::kStartRecv || kind == EventKind::kRecv ||
+           kind == EventKind::kEndRecv || kind == EventKind::kProbe;
+  }
   std::size_t new_message(Rank src, Rank dst) {
     trace_.program.messages.push_back({src, dst, 0, false, false, false});
     sent_.push_back(false);
@@ -121,8 +138,13 @@ class Maker {
         event.off_s = event.kind == EventKind::kBlocked ? duration() : 0;
         if (event.kind == EventKind::kBlocked && ++blocked_ % 3 == 0) {
           event.kind = EventKind::kPreempted;
-          if (blocked_ % 2 == 0) set_delayed_end(event, event.off_s.ns() / 2);
-          act_on(rank, {Action::Kind::kOthers, event.off_s + seconds_from_ns(delayed_end_ns(event)), 0});
+          auto& actions = trace_.program.processes[me].actions;
+          if (follows_call_[me] && chance(2)) {
+            set_delay_in_call(event, Duration(duration()).ns() / 256 * 256);
+            actions.insert(actions.end() - 1,
+                           {Action::Kind::kDelayed, 2 * seconds_from_ns(delay_in_call_ns(event)), 0});
+          }
+          act_on(rank, {Action::Kind::kOthers, event.off_s, 0});
         } else {
           act_on(rank, {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
         }
@@ -326,6 +348,7 @@ class Maker {
   double sleep_between_looks(Rank rank) {
     if (!chance(6)) return 0;
     Event sleep = start(rank, EventKind::kBlocked);
+    sleeps_[static_cast<std::size_t>(rank)] = true;
     set_look_period(sleep, static_cast<Nanoseconds>(pick(1, 20)) * 100'000'000);
     sleep.off_s = seconds_from_ns(look_period_ns(sleep) * static_cast<Nanoseconds>(pick(1, 5)));
     add(rank, sleep);
@@ -547,8 +570,11 @@ class Maker {
   std::vector<std::vector<Posted>> posted_;
   std::vector<std::vector<Outstanding>> outstanding_;
   std::vector<bool> exited_;
-  std::vector<bool> sent_;             // by message
-  std::vector<bool> posted_messages_;  // by message: its receive is posted
+  std::vector<bool> follows_call_;         // the rank's last event was a call that may have lost time
+  std::vector<bool> sleeps_;               // it has slept between looks, whose calls begin with no work
+  std::vector<std::size_t> first_action_;  // of its last event, behind the work
+  std::vector<bool> sent_;                 // by message
+  std::vector<bool> posted_messages_;      // by message: its receive is posted
   std::uint32_t requests_ = 0;
   bool needs_no_buffers_ = false;  // the program runs with every send a synchronous one
   std::size_t blocked_ = 0;        // events so far

@@ -34,6 +34,8 @@ struct Live {
   double connected = kInfinity;                     // since its first send over a path with first_peer has left
   double looks_since = 0;                           // of a kLook
   bool looks = false;                               // in a kVainLooks
+  double call_began = -kInfinity;                   // the last one with begins_call
+  bool in_call = false;                             // is in hand
   bool settled = false;                             // it has received over such a path
   double finish = 0;
 };
@@ -327,10 +329,20 @@ class Simulation {
       const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
                          action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce &&
                          action.kind != Action::Kind::kRegions && action.kind != Action::Kind::kOthers &&
-                         action.kind != Action::Kind::kVainLooks && action.kind != Action::Kind::kDevice;
+                         action.kind != Action::Kind::kVainLooks && action.kind != Action::Kind::kDevice &&
+                         action.kind != Action::Kind::kDelayed;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
+      const bool sends = action.kind == Action::Kind::kSend || action.kind == Action::Kind::kIsend;
+      if (action.begins_call && !sends && !me.in_call) me.call_began = now_;
+      me.in_call = action.begins_call;
       switch (action.kind) {
+        case Action::Kind::kDelayed:
+          if (me.phase++ == 0 && machine_.beside_others && me.call_began + action.seconds > now_) {
+            me.asleep_until = me.call_began + action.seconds;
+            return true;
+          }
+          break;
         case Action::Kind::kWork:
           if (me.phase++ == 0 && work(recorded(process.rank, action.seconds))) return true;
           break;
@@ -383,6 +395,7 @@ class Simulation {
           if (me.phase == 1) {
             me.phase = 2;
             did = true;
+            if (action.begins_call) me.call_began = now_;
             send(action.message);
           }
           if (action.kind == Action::Kind::kSend) {

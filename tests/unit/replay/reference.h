@@ -16,7 +16,8 @@ struct Action {
   // posts the receive itself unless a kPost did. kLook sleeps, and looks for the message once in each `seconds`. kCopy
   // and kReduce are work that the machine's tables tell. kRegions is work of several threads. kOthers is work of other
   // programs, where the machine has them. kVainLooks is work in which each look gives the processor away, where ranks
-  // have none of their own. kDevice passes as kBlocked does, but with a share of the processor.
+  // have none of their own. kDelayed waits until `seconds` after the last action with begins_call began, where the
+  // machine has other programs. kDevice passes as kBlocked does, but with a share of the processor.
   enum class Kind {
     kWork,
     kBlocked,
@@ -32,9 +33,10 @@ struct Action {
     kRegions,
     kOthers,
     kVainLooks,
-    kDevice
+    kDevice,
+    kDelayed
   } kind;
-  double seconds = 0;       // kWork and kOthers at speed 1, kBlocked, kLook, kVainLooks, kDevice
+  double seconds = 0;       // kWork and kOthers at speed 1, kBlocked, kLook, kVainLooks, kDevice, kDelayed
   std::size_t message = 0;  // all others
   double bytes = 0;         // kCopy, kReduce
   double looks = 0;         // kVainLooks
@@ -43,6 +45,7 @@ struct Action {
   double fork_join = 0;
   double regions = 0;
   int threads = 1;
+  bool begins_call = false;
 };
 
 struct Message {
