@@ -206,6 +206,7 @@ class Import final : public Otf2Import {
     };
     if (!clocks_.note.empty()) notes_.push_back(clocks_.note);
     note(counts.rebuilt_ends, "requests have no record of their end: they end in the call that must have ended them");
+    note(counts.early_ends, "of these calls end before the message is sent, by the clocks: they took the next one");
     note(counts.false_receives, "records of a receive end the request of a send: taken for the send's end");
     note(counts.foreign_sizes,
          "collectives: the archive's writer (" + (definitions.creator.empty() ? "not named" : definitions.creator) +

@@ -209,8 +209,10 @@ Result<void> RankImport::rebuild(Nanoseconds now_ns) {
   for (; !lost_receives_.empty(); lost_receives_.pop_front()) {
     const LostReceives& lost = lost_receives_.front();
     if (now_ns < lost.until_ns + Inbox::kClockError) return {};
-    const Result<std::vector<Message>> messages = inbox.take(lost.posts.size(), lost.until_ns);
+    const Result<std::vector<Message>> messages = inbox.take(lost.posts.size(), lost.until_ns, now_ns);
     if (!messages) return error(lost.call, messages.error().message);
+    if (messages->empty()) return {};
+    if (messages->back().sent_ns > lost.until_ns + Inbox::kClockError) ++shared_.counts.early_ends;
     for (std::size_t i = 0; i < lost.posts.size(); ++i) {
       const Message& message = (*messages)[i];
       Held& end = held_.at(lost.ends[i]);

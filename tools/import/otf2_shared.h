@@ -38,6 +38,7 @@ struct Counts {
   std::uint64_t pauses = 0;  // of the measurement
   std::uint64_t odd_regions = 0;
   std::uint64_t rebuilt_ends = 0;
+  std::uint64_t early_ends = 0;  // of these, before the message was sent
   std::uint64_t false_receives = 0;
   std::uint64_t calls_in_teams = 0;
 };

@@ -193,6 +193,25 @@ TEST_F(Otf2LostEnds, SeveralMessagesMayHaveCome) {
   refused("1 receive ends here without a record, and 0 messages are on the way");
 }
 
+// Ranks that the system kept in every collective have clocks that are off by more than messages show.
+TEST_F(Otf2LostEnds, TheNextMessageCountsWhereClocksAreOff) {
+  const auto program = [](std::uint64_t first_ns, std::uint64_t second_ns) {
+    return [first_ns, second_ns](Otf2Writer& out) {
+      irecv(out, 0, 10 * kMs, 500);
+      call(out, 0, 20 * kMs, 30 * kMs, "MPI_Wait");
+      out.send(1, first_ns, first_ns + kMs, 0, 6, 100);
+      out.send(2, second_ns, second_ns + kMs, 0, 6, 200);
+    };
+  };
+  write_archive(3, program(35 * kMs, 40 * kMs));
+  EXPECT_THAT(imported(3, "1 of these calls end before the message is sent, by the clocks")[0],
+              testing::Contains("0 endRecv 0.01 from=1 tag=6 bytes=100 req=0"));
+  write_archive(3, program(35 * kMs, 35 * kMs + 1000));
+  refused("may have taken 2 messages");
+  write_archive(3, program(500 * kMs, 550 * kMs));
+  refused("1 receive ends here without a record, and 0 messages are on the way");
+}
+
 TEST_F(Otf2LostEnds, WhatNoCallEndsIsRefused) {
   write_archive(2, [](Otf2Writer& out) {
     irecv(out, 0, 10 * kMs, 500);
