@@ -29,6 +29,8 @@ class AdviseTrace {
   bool has_other_programs() const { return others_s_ > 0; }
   const engine::MpiRules& mpi_rules() const { return mpi_.rules; }
   const std::string& mpi_note() const { return mpi_note_; }
+  // As WhatIfTrace::notes, once a pass is over.
+  std::vector<std::string> notes() const { return trace_->notes(); }
   const KnownMemory& memory() const { return trace_->memory(); }
 
   // Errors: those of the trace.

@@ -76,7 +76,7 @@ struct CommandLine {
 void add_options(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", std::string("lbf-advise ") + LBF_VERSION);
   app.add_option("TRACE", line.trace,
-                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or "
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
   app.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
   app.add_option("--objective", line.objective, "time or node-hours (default time)")
@@ -343,6 +343,7 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
     AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
     print.mpi_note = passes.mpi_note();
     result = advise(passes, *cluster, std::move(options));
+    for (const std::string& note : passes.notes()) kMessages.warn(note);
   }
   if (!result || !line.probe || result->seen.is_too_little()) return result;
   const ProbeOptions how{print.trace, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};

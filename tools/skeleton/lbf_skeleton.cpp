@@ -37,7 +37,8 @@ struct CommandLine {
 
 void add_trace(CLI::App& command, CommandLine& line) {
   command.add_option("TRACE", line.trace,
-                     "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job "
+                     "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive "
+                     "(NAME.otf2), or JOB[.STEP] of a job "
                      "that lbfd knows");
   command.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
   command.add_option("--server", line.build.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");

@@ -129,6 +129,7 @@ Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std:
   const auto add = [&](Rank rank, const Event& event) { return reader.add(rank, event); };
   Result<void> read = (*opened)->read(one_by_one(add), [&](double share) { progress.show(share); });
   if (!read) return Error{read.error().code, trace + ": " + read.error().message};
+  for (const std::string& note : (*opened)->notes()) kSkeletonMessages.warn(note);
   Result<skeleton::ProgramTrace> program = reader.finish();
   if (!program) return Error{program.error().code, trace + ": " + program.error().message};
   return program;

@@ -157,7 +157,11 @@ class Otf2Writer final : public TimelineExport, private engine::TimelineObserver
     RankState& state = ranks_[static_cast<std::size_t>(op.rank)];
     const bool ends = (op.flags & engine::kOpEndsEvent) != 0;
     Call* const call = state.calls.empty() ? nullptr : &state.calls.front();
-    const bool only_time = call == nullptr || (op.kind == engine::OpKind::kCompute && !ends && !call->started);
+    // Work before the call; the internal message before a wildcard's receive takes no time.
+    const bool is_before =
+        op.kind == engine::OpKind::kCompute ||
+        (op.kind == engine::OpKind::kSend && op.message_id != 0 && op.message.internal && op.end_s <= op.begin_s);
+    const bool only_time = call == nullptr || (is_before && !ends && !call->started);
     if (call == nullptr || !call->started) {
       const bool same_call =
           call != nullptr && !call->begins && call->is_call && state.inside && state.region == call->region;

@@ -162,6 +162,7 @@ class Reader final : public TiTrace {
       note(counts_->misfits(), "collectives have counts that do not fit each other between the ranks (the first: " +
                                    counts_->first_misfit() + "): what is sent counts");
     }
+    note(splits_, "comm_split actions: collectives on what they make count as those of all ranks, as in SimGrid");
     note(ignored_, "actions without a meaning for a replay (location, comm_size, ...) are left out");
     return notes;
   }
@@ -369,8 +370,12 @@ class Reader final : public TiTrace {
       return {};
     }
     if (action == "finalize") return exit(rank);
-    if (action == "location" || action == "comm_size" || action == "comm_split" || action == "comm_dup" ||
-        action == "testany" || action == "testall" || action == "testsome" || action == "iprobe" || action == "probe") {
+    if (action == "comm_split") {
+      ++splits_;
+      return {};
+    }
+    if (action == "location" || action == "comm_size" || action == "comm_dup" || action == "testany" ||
+        action == "testall" || action == "testsome" || action == "iprobe" || action == "probe") {
       ++ignored_;
       return {};
     }
@@ -466,7 +471,7 @@ class Reader final : public TiTrace {
     Result<ti::TiCollective> made = collectives_->read(rank, words, p);
     if (Result<void> parsed = p.result(); !parsed) return parsed;
     if (!made) return made.error();
-    counts_->add(rank, made->event);
+    if (Result<void> counted = counts_->add(rank, made->event); !counted) return counted;
     if (Result<void> done = emit(rank, made->event); !done) return done;
     return made->flops > 0 ? add_time(rank, seconds_of(made->flops)) : Result<void>();
   }
@@ -487,6 +492,7 @@ class Reader final : public TiTrace {
   std::uint64_t wildcards_ = 0;
   std::uint64_t never_waited_ = 0;
   std::uint64_t without_finalize_ = 0;
+  std::uint64_t splits_ = 0;
   std::uint64_t ignored_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "event/stored_trace_writer.h"
 #include "event/synth.h"
 #include "event/text_trace.h"
+#include "tools/import/otf2_import.h"
 #include "tools/support/command_line.h"
 #include "tools/support/environment.h"
 #include "tools/support/message.h"
@@ -57,6 +59,11 @@ struct TraceForm {
 TraceForm form_of(const std::string& path) {
   TraceForm form;
   std::error_code error;
+  if (const std::string anchor = otf2_anchor(path); !anchor.empty()) {
+    form.name = "otf2";
+    form.bytes = otf2_bytes(anchor);
+    return form;
+  }
   if (std::filesystem::is_directory(path, error)) {
     for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
       const std::string name = entry.path().filename().string();
@@ -125,8 +132,13 @@ class TraceSink {
 };
 
 Result<void> read(WhatIfTrace& trace, const char* what, const EventSink& sink) {
-  Progress progress("lbf-trace", what);
-  return trace.read(one_by_one(sink), [&progress](double share) { progress.show(share); });
+  {
+    Progress progress("lbf-trace", what);
+    Result<void> done = trace.read(one_by_one(sink), [&progress](double share) { progress.show(share); });
+    if (!done) return done;
+  }
+  for (const std::string& note : trace.notes()) kMessages.warn(note);
+  return {};
 }
 
 // --- the subcommands
@@ -184,21 +196,46 @@ Result<void> convert(const Options& options) {
   return (*sink)->finish();
 }
 
-Result<void> import_trace(const Options& options) {
-  Result<std::unique_ptr<TiTrace>> trace = TiTrace::open(options.trace, options.flops_per_second);
-  if (!trace) return trace.error();
+using Shown = std::function<void(double)>;
+
+// READ hands the events of a trace of RANKS to a sink; NOTES is called behind it.
+Result<void> import_events(const Options& options, Rank ranks, const std::vector<std::uint32_t>& node_of_rank,
+                           const std::function<Result<void>(const EventSink&, const Shown&)>& read_events,
+                           const std::function<std::vector<std::string>()>& notes) {
   Result<std::unique_ptr<TraceSink>> sink =
-      TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, (*trace)->ranks());
+      TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, ranks, {}, {}, node_of_rank);
   if (!sink) return sink.error();
   {
     Progress progress("lbf-trace", "imported");
-    Result<void> done = (*trace)->read([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
-                                       [&progress](double share) { progress.show(share); });
+    Result<void> done = read_events([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
+                                    [&progress](double share) { progress.show(share); });
     if (!done) return done;
   }
   if (Result<void> done = (*sink)->finish(); !done) return done;
-  for (const std::string& note : (*trace)->notes()) kMessages.warn(note);
+  for (const std::string& note : notes()) kMessages.warn(note);
   return {};
+}
+
+Result<void> import_otf2(const Options& options, const std::string& anchor) {
+  Result<std::unique_ptr<Otf2Import>> archive = Otf2Import::open(anchor);
+  if (!archive) return archive.error();
+  Otf2Import& trace = **archive;
+  return import_events(
+      options, trace.ranks(), trace.node_of_rank(),
+      [&](const EventSink& sink, const Shown& shown) { return trace.read(one_by_one(sink), shown); },
+      [&] { return trace.notes(); });
+}
+
+Result<void> import_trace(const Options& options) {
+  const std::string anchor = options.import_format == "ti" ? std::string() : otf2_anchor(options.trace);
+  if (!anchor.empty() || options.import_format == "otf2")
+    return import_otf2(options, anchor.empty() ? options.trace : anchor);
+  Result<std::unique_ptr<TiTrace>> opened = TiTrace::open(options.trace, options.flops_per_second);
+  if (!opened) return opened.error();
+  TiTrace& trace = **opened;
+  return import_events(
+      options, trace.ranks(), {}, [&](const EventSink& sink, const Shown& shown) { return trace.read(sink, shown); },
+      [&] { return trace.notes(); });
 }
 
 Result<void> export_trace(const Options& options) {
@@ -233,7 +270,8 @@ Result<void> synth(const Options& options) {
 // --- options
 
 constexpr const char* kTraceHelp =
-    "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job that lbfd knows";
+    "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or JOB[.STEP] of a "
+    "job that lbfd knows";
 
 void add_trace(CLI::App& command, Options& options) {
   command.add_option("TRACE", options.trace, kTraceHelp)->required();
@@ -287,10 +325,14 @@ int run(int argc, char** argv) {
 
   CLI::App* import_command = app.add_subcommand("import", "a trace of another tool -> a trace of lbf");
   import_command
-      ->add_option("FILE", options.trace, "the list of the ranks' files, or one file with the actions of all ranks")
+      ->add_option("FILE", options.trace,
+                   "ti: the list of the ranks' files, or one file with the actions of all ranks; otf2: the anchor file "
+                   "(NAME.otf2), or its folder")
       ->required();
-  import_command->add_option("--format", options.import_format, "ti: SimGrid's time-independent trace (default)")
-      ->check(CLI::IsMember({"ti"}));
+  import_command
+      ->add_option("--format", options.import_format,
+                   "ti: SimGrid's time-independent trace; otf2: Score-P, EZTrace and others (default: by the file)")
+      ->check(CLI::IsMember({"otf2", "ti"}));
   add_output(*import_command, options.output, "file to write (default standard output)");
   add_form(*import_command, options, "text or stored (default stored)");
   add_flops(*import_command, options.flops_per_second, "flops of a compute action that take one second (default 1e9)");

@@ -1,6 +1,5 @@
 #include "tools/trace/otf2_archive.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -8,6 +7,8 @@
 #include <numeric>
 #include <system_error>
 #include <utility>
+
+#include "tools/support/open_files.h"
 
 namespace lbf::tools {
 namespace {
@@ -26,20 +27,6 @@ OTF2_FlushType flush_when_full(void* /*user*/, OTF2_FileType /*type*/, OTF2_Loca
 OTF2_ErrorCode keep_quiet(void* /*user*/, const char* /*file*/, std::uint64_t /*line*/, const char* /*function*/,
                           OTF2_ErrorCode code, const char* /*format*/, std::va_list /*arguments*/) {
   return code;
-}
-
-// Every location's file stays open.
-Result<void> allow_files(std::size_t files) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= files) return {};
-  if (limit.rlim_max < files) {
-    return Error{ErrorCode::kLimit, "an OTF2 archive of so many ranks needs " + std::to_string(files) +
-                                        " open files, the system allows " + std::to_string(limit.rlim_max) +
-                                        ": raise the hard limit (ulimit -Hn)"};
-  }
-  limit.rlim_cur = files;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  return {};
 }
 
 std::vector<std::uint64_t> all_of(std::size_t ranks) {
@@ -62,7 +49,10 @@ Result<std::unique_ptr<Otf2Archive>> Otf2Archive::create(const std::string& fold
       !(std::filesystem::is_directory(folder, error) && std::filesystem::is_empty(folder, error))) {
     return invalid_input(folder + " is there already: name a new folder, or an empty one");
   }
-  if (Result<void> allowed = allow_files(static_cast<std::size_t>(ranks) + kOtherFiles); !allowed)
+  // Every location's file stays open.
+  if (Result<void> allowed =
+          allow_open_files(static_cast<std::size_t>(ranks) + kOtherFiles, "an OTF2 archive of so many ranks");
+      !allowed)
     return allowed.error();
   std::unique_ptr<Otf2Archive> made(new Otf2Archive(folder, ranks));
   if (Result<void> opened = made->open(); !opened) return opened.error();

@@ -63,29 +63,38 @@ std::uint64_t said_by_all(const Event& event) {
 
 }  // namespace
 
-void TiCounts::add(Rank rank, const Event& event) {
+Result<void> TiCounts::add(Rank rank, const Event& event) {
   std::uint64_t& number = calls_[static_cast<std::size_t>(rank)];
   const auto index = static_cast<std::size_t>(number++ - finished_);
   if (index >= open_.size()) open_.resize(index + 1);
-  compare(rank, event, open_[index]);
+  if (Result<void> compared = compare(rank, event, open_[index]); !compared) return compared;
   while (!open_.empty() && open_.front().ranks == static_cast<Rank>(calls_.size())) {
     finish(open_.front());
     open_.pop_front();
     ++finished_;
   }
+  return {};
 }
 
-void TiCounts::compare(Rank rank, const Event& event, Call& call) {
+Result<void> TiCounts::compare(Rank rank, const Event& event, Call& call) {
   const CollectiveOp op = collective_op(event);
   if (call.ranks++ == 0) {
     call.op = op;
     call.alike = said_by_all(event);
+    call.first = rank;
+    call.root = event.root;
+  }
+  if (op == call.op && is_rooted(op) && event.root != call.root) {
+    return invalid_input(std::string(name_of(op)) + ": root " + std::to_string(event.root) + ", but rank " +
+                         std::to_string(call.first) + " names root " + std::to_string(call.root) +
+                         " in the same collective: it is on a part of MPI_COMM_WORLD, which TI does not name");
   }
   if (op != call.op || said_by_all(event) != call.alike) call.fits = false;
   const auto number = static_cast<std::uint64_t>(rank);
   if (op == CollectiveOp::kGatherv || op == CollectiveOp::kScatterv)
     call.difference += rooted_difference(number, event);
   if (op == CollectiveOp::kAlltoallv) call.difference += exchange_difference(number, event.values);
+  return {};
 }
 
 void TiCounts::finish(const Call& call) {

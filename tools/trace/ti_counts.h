@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "event/event.h"
 
 namespace lbf::tools::ti {
@@ -16,8 +17,9 @@ class TiCounts {
  public:
   explicit TiCounts(Rank ranks) : calls_(static_cast<std::size_t>(ranks), 0) {}
 
-  // A rank's next collective of MPI_COMM_WORLD.
-  void add(Rank rank, const Event& event);
+  // A rank's next collective of MPI_COMM_WORLD. Errors: kInvalidInput, it names another root than a rank before it:
+  // roots count in a communicator that the format does not name.
+  Result<void> add(Rank rank, const Event& event);
 
   // Collectives of all ranks whose sizes differ; those that only some ranks reach do not count.
   std::uint64_t misfits() const { return misfits_; }
@@ -29,10 +31,12 @@ class TiCounts {
     std::uint64_t alike = 0;       // what all ranks must say
     std::uint64_t difference = 0;  // of what is sent and what is received; 0: none
     Rank ranks = 0;                // that have reached it
+    Rank first = 0;                // of these
+    Rank root = 0;                 // that the first one names
     CollectiveOp op = CollectiveOp::kBarrier;
     bool fits = true;
   };
-  static void compare(Rank rank, const Event& event, Call& call);
+  static Result<void> compare(Rank rank, const Event& event, Call& call);
   void finish(const Call& call);
 
   std::vector<std::uint64_t> calls_;  // by rank

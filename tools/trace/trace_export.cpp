@@ -99,9 +99,13 @@ Result<Warnings> export_ti(const TraceExportOptions& options, WhatIfTrace& trace
 }  // namespace
 
 Result<Warnings> export_trace(const TraceExportOptions& options, WhatIfTrace& trace) {
-  if (options.format == "goal") return export_goal(options, trace);
-  if (options.format == "ti") return export_ti(options, trace);
-  return export_prediction(options, trace);
+  Result<Warnings> warnings = options.format == "goal" ? export_goal(options, trace)
+                              : options.format == "ti" ? export_ti(options, trace)
+                                                       : export_prediction(options, trace);
+  if (warnings) {
+    for (const std::string& note : trace.notes()) warnings->push_back(note);
+  }
+  return warnings;
 }
 
 }  // namespace lbf::tools

@@ -15,7 +15,7 @@ namespace lbf::tools {
 // What is known of a trace beside its events.
 struct TraceSource {
   std::string name;                         // as the user named it
-  std::string form;                         // text, stored
+  std::string form;                         // text, stored, otf2
   std::uint64_t bytes_stored = 0;           // of its files
   std::string library;                      // what MPI_Get_library_version said; empty: not known
   std::vector<std::uint32_t> node_of_rank;  // where the program ran; empty: not known

@@ -42,7 +42,7 @@ struct CommandLine {
 void add_options(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", std::string("lbf-whatif ") + LBF_VERSION);
   app.add_option("TRACE", line.trace,
-                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or "
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
   add_target_options(app, line.targets);
   add_procedure_options(app, line.procedures);
@@ -203,6 +203,7 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   if (!result.mpi_note.empty()) kMessages.note(result.mpi_note);
   replay->for_each([&](engine::Predictor& each) { each.set_mpi(mpi); });
   if (const Result<void> replayed = replay_trace(**trace, *replay); !replayed) return replayed.error();
+  for (const std::string& note : (*trace)->notes()) kMessages.warn(note);
 
   if (const Result<void> whole = replay->predictor->diagnosis(); !whole) {
     result.why_partial = whole.error().message;

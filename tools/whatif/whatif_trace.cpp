@@ -26,6 +26,7 @@
 #include "protocol/control_records.h"
 #include "report/selection.h"
 #include "report/step.h"
+#include "tools/import/otf2_import.h"
 #include "tools/support/announced_ranks.h"
 #include "tools/support/compressed_file.h"
 #include "tools/whatif/step_query.h"
@@ -328,8 +329,38 @@ class StoredTrace final : public WhatIfTrace {
   std::map<std::uint32_t, daemon::StreamCost> costs_;  // by node
 };
 
+// --- archives of other tools
+
+class ImportedTrace final : public WhatIfTrace {
+ public:
+  explicit ImportedTrace(std::unique_ptr<Otf2Import> archive) : archive_(std::move(archive)) {}
+  Rank ranks() const override { return archive_->ranks(); }
+  const std::string& library() const override { return library_; }
+  const std::vector<std::uint32_t>& node_of_rank() const override { return archive_->node_of_rank(); }
+  const std::optional<report::TargetPrediction>& self() const override { return no_self_; }
+  Result<std::vector<std::string>> procedures(Samples) override { return std::vector<std::string>(); }
+  std::vector<daemon::StreamCost> costs() const override { return {}; }
+  const std::set<std::string>& switched_off() const override { return none_; }
+  const std::set<std::string>& sampled() const override { return none_; }
+  std::vector<std::string> notes() const override { return archive_->notes(); }
+  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
+    return archive_->read(sink, progress);
+  }
+
+ private:
+  std::unique_ptr<Otf2Import> archive_;
+  const std::string library_;  // the archive does not say
+  const std::optional<report::TargetPrediction> no_self_;
+  const std::set<std::string> none_;
+};
+
 Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
   std::error_code error;
+  if (const std::string anchor = otf2_anchor(path); !anchor.empty()) {
+    Result<std::unique_ptr<Otf2Import>> archive = Otf2Import::open(anchor);
+    if (!archive) return archive.error();
+    return std::unique_ptr<WhatIfTrace>(std::make_unique<ImportedTrace>(std::move(*archive)));
+  }
   if (std::filesystem::is_directory(path, error)) {
     std::vector<std::string> names;
     for (auto it = std::filesystem::directory_iterator(path, error);

@@ -1,5 +1,5 @@
 // Traces as lbf-whatif reads them: a text trace, a stored trace (a file of batches, or a folder of stream
-// files), or a job's trace fetched from lbfd. Implements the reading side of docs/formats/text-trace-v1.md,
+// files), an OTF2 archive (its anchor file), or a job's trace fetched from lbfd. Implements the reading side of docs/formats/text-trace-v1.md,
 // wire-v1.md and http-v1.md, "For people's tools".
 #pragma once
 
@@ -46,6 +46,8 @@ class WhatIfTrace {
   virtual const std::set<std::string>& switched_off() const = 0;
   // Those whose times are samples'. The same.
   virtual const std::set<std::string>& sampled() const = 0;
+  // What an archive of another tool does not say, one line each; empty otherwise. REQUIRES: read() was called.
+  virtual std::vector<std::string> notes() const { return {}; }
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
   // Of a job, what lbfd knows.

@@ -24,6 +24,7 @@ TEST_F(TraceCommand, TiActionsBecomeEvents) {
         "0 reducescatter 5 5 0\n"
         "0 sleep 0.5\n"
         "0 location t.c 12\n"
+        "0 comm_split\n"
         "0 finalize\n");
   write("1.txt",
         "1 init 1\n"  // rank 1 in doubles
@@ -47,6 +48,7 @@ TEST_F(TraceCommand, TiActionsBecomeEvents) {
   EXPECT_THAT(result.err, HasSubstr("1 test actions"));
   EXPECT_THAT(result.err, HasSubstr("1 ranks have no finalize"));
   EXPECT_THAT(result.err, HasSubstr("1 actions without a meaning"));
+  EXPECT_THAT(result.err, HasSubstr("1 comm_split actions"));
   EXPECT_THAT(run("import list --to text --flops-per-second 4e9").out, HasSubstr("0 startRecv 0.5 from=1"));
 }
 
@@ -266,6 +268,10 @@ TEST_F(TraceCommand, BadTiNamesTheLine) {
   refuses("0 compute 1e300\n", "--flops-per-second");
   refuses("0 bcast 4 7\n", "root 7");
   refuses("0 finalize\n0 compute 1\n", "bad.txt:2: an action after finalize");
+  // The roots of two halves of MPI_COMM_WORLD: as one bcast of all it would be a wrong number.
+  refuses("0 bcast 4 0\n1 bcast 4 1\n", "bad.txt:2: bcast: root 1, but rank 0 names root 0 in the same collective");
+  refuses("0 barrier\n0 gather 4 4 1\n1 barrier\n1 gather 4 4 0\n",
+          "bad.txt:4: gather: root 0, but rank 0 names root 1");
   refuses("-1 init\n", "'-1' is no rank");
   refuses("99999999 init\n", "'99999999' is no rank");
   refuses("", "bad.txt: has no action");
