@@ -80,7 +80,7 @@ const std::string kSpeedup = kSeenEnough +
 // What says how far a prediction may be off (trust_of).
 const std::string kTrust =
     ",predictions.kind,predictions.self_error_percent,lost_events,events,wildcard_receives,messages,unmodelled_s,ranks,"
-    "why_partial";
+    "why_partial,library";
 
 // What is computed from several fields.
 std::vector<Field> computed_fields() {
