@@ -231,7 +231,7 @@ std::string command_text(const StepRecord& step) {
 }
 
 void put_run(SQLite::Database& connection, StepRow row, const StepRecord& step, std::optional<std::int64_t> program) {
-  SQLite::Statement put(connection, "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  SQLite::Statement put(connection, "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   put.bind(1, row);
   if (program) {
     put.bind(2, *program);
@@ -253,6 +253,10 @@ void put_run(SQLite::Database& connection, StepRow row, const StepRecord& step, 
   } else {
     put.bind(12);
   }
+  // The wall time of a region of several threads, or of a wait for a device, is no work of the rank.
+  const bool whole = program && run.sent_bytes && step.longest_stop_s <= 0 && !step.is_disturbed && step.threads <= 1 &&
+                     step.device_s <= 0;
+  put.bind(13, whole ? run.work_s : 0);
   put.exec();
 }
 
@@ -382,6 +386,37 @@ Result<cost::CostHistory> ProgramStore::expected_cost(const ProgramHint& hint) c
   });
   if (!done) return done.error();
   return expected;
+}
+
+Result<std::map<std::uint32_t, double>> ProgramStore::work_by_density(const ProgramHint& hint) const {
+  std::map<std::uint32_t, double> medians;
+  if (hint.command.empty()) return medians;
+  auto done = database_.read([&](SQLite::Database& connection) {
+    SQLite::Statement query(connection,
+                            "SELECT s.ranks_per_domain, r.work_s FROM run r JOIN step s ON s.step_row = r.step_row "
+                            "WHERE r.uid = ? AND r.command_json = ? AND r.ranks = ? AND s.cluster = ? AND r.work_s > 0 "
+                            "AND s.ranks_per_domain > 0 AND (? = '' OR r.build_id = '' OR r.build_id = ?) "
+                            "AND (? = 0 OR s.start_s < ?) ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
+    query.bind(1, static_cast<std::int64_t>(hint.uid));
+    query.bind(2, text_of(hint.command));
+    query.bind(3, hint.ranks);
+    query.bind(4, hint.cluster);
+    query.bind(5, hint.build_id);
+    query.bind(6, hint.build_id);
+    query.bind(7, hint.before_s);
+    query.bind(8, hint.before_s);
+    query.bind(9, kMostRunsOfEstimate);
+    std::map<std::uint32_t, std::vector<double>> works;
+    while (query.executeStep())
+      works[static_cast<std::uint32_t>(query.getColumn(0).getInt64())].push_back(query.getColumn(1).getDouble());
+    for (auto& [density, of_density] : works) {
+      const auto middle = of_density.begin() + static_cast<std::ptrdiff_t>(of_density.size() / 2);
+      std::nth_element(of_density.begin(), middle, of_density.end());
+      medians[density] = *middle;
+    }
+  });
+  if (!done) return done.error();
+  return medians;
 }
 
 Result<std::map<std::string, double>> ProgramStore::procedure_calls_per_s(const ProgramHint& hint) const {

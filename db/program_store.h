@@ -59,7 +59,8 @@ struct ProgramHint {
   Rank ranks = 0;
   std::string build_id;
   std::vector<std::string> command;
-  double before_s = 0;  // since the epoch: only runs that began before; 0: all
+  double before_s = 0;    // since the epoch: only runs that began before; 0: all
+  std::string cluster{};  // of work_by_density() alone: other clusters' memory tells nothing
 };
 
 // Thread-safe as Database is. REQUIRES: the database outlives the store.
@@ -78,6 +79,11 @@ class ProgramStore {
   // ranks; else of the same first word. Of a run whose capture ended before the program, what was recorded counts.
   // Nothing: it never ran. Errors: as Database.
   Result<std::optional<double>> expected_calls_per_s(const ProgramHint& hint) const;
+
+  // Work of a rank, in seconds, of the user's earlier runs of this command with as many ranks on this cluster that were
+  // captured as a whole and undisturbed, without threads and devices, by StepFields::ranks_per_domain: the median of
+  // the latest ones. Errors: as Database.
+  Result<std::map<std::uint32_t, double>> work_by_density(const ProgramHint& hint) const;
 
   // Calls per second of a rank of the procedures that the user's earlier runs of this program measured, by name, from
   // the latest run that measured each: runs with the same build id, else with the same command. Errors: as Database.

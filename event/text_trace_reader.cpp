@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <tuple>
 #include <utility>
 
 #include "event/procedure_table.h"
 #include "event/text_trace.h"
 #include "event/text_trace_format.h"
 #include "event/text_trace_lines.h"
+#include "event/text_trace_parts.h"
 #include "event/text_trace_requests.h"
 
 namespace lbf {
@@ -195,10 +195,9 @@ class Reader : private Lines {
     const auto* kind =
         std::find_if(kLineKinds.begin(), kLineKinds.end(), [&](const LineKind& k) { return k.name == kind_name; });
     if (kind == kLineKinds.end()) {
-      return fail("unknown event kind " + quoted(kind_name) +
-                  ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, procedure, regions, "
-                  "device, exit, oneSided "
-                  "or oneSidedSync");
+      std::string known;
+      for (const LineKind& one : kLineKinds) known.append(known.empty() ? "" : ", ").append(one.name);
+      return fail("unknown event kind " + quoted(kind_name) + ": there are " + known);
     }
     const Result<Seconds> process_s = seconds(word(), "process time");
     if (!process_s) return process_s.error();
@@ -496,52 +495,9 @@ class Reader : private Lines {
     return {};
   }
 
-  Result<void> set_regions(const Keys& keys, Event& event) {
-    values_.clear();
-    for (const auto& [key, name, most] :
-         {std::tuple{kCount, "count", kMaxBytes}, std::tuple{kThreads, "threads", kMostRegionThreads}}) {
-      const Result<std::uint64_t> number = whole(keys.value(key), name, most);
-      if (!number) return number.error();
-      if (*number == 0) return fail(std::string(name) + "= is 0");
-      values_.push_back(*number);
-    }
-    for (const auto& [key, name] :
-         {std::pair{kWork, "work"}, std::pair{kCritical, "critical"}, std::pair{kFork, "fork"}}) {
-      const Result<Seconds> time_s = keys.has(key) ? seconds(keys.value(key), name) : Result<Seconds>(0.0);
-      if (!time_s) return time_s.error();
-      values_.push_back(static_cast<std::uint64_t>(std::llround(*time_s * 1e9)));
-    }
-    if (values_[3] > values_[2]) return fail("critical= is more than work=");
-    event.values = values_;
-    return {};
-  }
-
-  Result<void> set_looks(const Keys& keys, Event& event) {
-    if (!keys.has(kLooks)) return keys.has(kTime) ? Result<void>(fail("time= without looks=")) : Result<void>();
-    const Result<std::uint64_t> looks = whole(keys.value(kLooks), "looks", kMaxBytes);
-    if (!looks) return looks.error();
-    const Result<Seconds> time_s = keys.has(kTime) ? seconds(keys.value(kTime), "time") : Result<Seconds>(0.0);
-    if (!time_s) return time_s.error();
-    const Duration process_s = event.process_s;
-    event = vain_looks_event(*looks, Duration(*time_s));
-    event.process_s = process_s;
-    return {};
-  }
-
-  // Without busy= the processor was used all the time.
-  Result<void> set_device(const Keys& keys, Event& event) {
-    const Result<std::uint64_t> calls = whole(keys.value(kCalls), "calls", kMaxBytes);
-    if (!calls) return calls.error();
-    if (*calls == 0) return fail("calls= is 0");
-    const Result<Seconds> busy_s =
-        keys.has(kBusy) ? seconds(keys.value(kBusy), "busy") : Result<Seconds>(Seconds{event.process_s});
-    if (!busy_s) return busy_s.error();
-    constexpr Nanoseconds kRounded = 1;
-    const Nanoseconds busy_ns = Duration(*busy_s).ns();
-    if (busy_ns > event.process_s.ns() + kRounded) return fail("busy= is more than the time");
-    values_ = {*calls, static_cast<std::uint64_t>(std::min(busy_ns, event.process_s.ns()))};
-    event.values = values_;
-    return {};
+  Result<void> set_values(Result<void> read, Event& event) {
+    if (read) event.values = values_;
+    return read;
   }
 
   Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
@@ -561,7 +517,7 @@ class Reader : private Lines {
       case EventKind::kOneSidedSync:
         return set_one_sided(rank, keys, comm, event);
       case EventKind::kCompute:
-        return set_looks(keys, event);
+        return read_looks(*this, keys, event);
       case EventKind::kBlocked:
       case EventKind::kPreempted: {
         const Result<Seconds> off_s = seconds(keys.value(kOff), "off");
@@ -585,9 +541,9 @@ class Reader : private Lines {
       case EventKind::kProcedure:
         return set_procedure(keys, event);
       case EventKind::kRegions:
-        return set_regions(keys, event);
+        return set_values(read_regions(*this, keys, values_), event);
       case EventKind::kDevice:
-        return set_device(keys, event);
+        return set_values(read_device_wait(*this, keys, event.process_s, values_), event);
       case EventKind::kExit:
         if (state.blocking.kind != EventKind::kCompute) {
           return fail("rank " + std::to_string(rank) + " exits inside a blocking receive: its endRecv is missing");

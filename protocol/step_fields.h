@@ -98,6 +98,11 @@ struct StepFields {
   std::string devices;                    // libraries that ranks have loaded: "CUDA", "HIP", "CUDA,HIP"; empty: none
   Known<kSide, Seconds> device_s{};       // in calls that wait for a device, all ranks
   Known<kSide, Seconds> device_busy_s{};  // of it on the processor
+  // Of the memory domains where it ran: the most processors of one that computed; 0: the network file says nothing of
+  // them. And what each rank demands, and demands at most, in 10^6 bytes a second; 0: not known.
+  Known<kSide, std::uint32_t> ranks_per_domain{};
+  Known<kSide, double> memory_demand_MBps{};
+  Known<kSide, double> memory_most_MBps{};
   Known<kSide, Seconds> capture_s{};
   Known<kSide, Seconds> relay_cpu_s{};
   Known<kSide, Seconds> lbfd_cpu_s{};  // processor time of its replays
@@ -178,6 +183,9 @@ inline constexpr auto kStepTable = [] {
       Field{&S::devices, "devices", "devices", Unit::kNone, {"Devices", 8, Align::kLeft}, "libraries of devices that ranks have loaded: `CUDA`, `HIP` or `CUDA,HIP`; \"\" if none was seen"},
       Field{&S::device_s, "device_s", "device_s", Unit::kSeconds, {"DeviceTime", 10}, "sum over all ranks, in calls that wait for a device"},
       Field{&S::device_busy_s, "device_busy_s", "device_busy_s", Unit::kSeconds, {"DeviceBusy", 10}, "of `device_s`, on the processor (spinning)"},
+      Field{&S::ranks_per_domain, "ranks_per_domain", "ranks_per_domain", Unit::kCount, {"DomainRanks", 11}, "ranks, one for each processor at most, of the fullest memory domain where it ran; 0 if the network file has no `[memory]`"},
+      Field{&S::memory_demand_MBps, "memory_demand_MBps", "memory_demand_MBps", Unit::kFactor, {"MemoryDemand", 12}, "of a rank with a memory domain for itself, 10^6 bytes per second, from earlier runs with other numbers of ranks per domain; 0 if unknown, or too little to show"},
+      Field{&S::memory_most_MBps, "memory_most_MBps", "memory_most_MBps", Unit::kFactor, kNoColumn, "`memory_demand_MBps` is not more than this; 0 if unknown"},
       Field{&S::capture_s, "capture_s", "capture_s", Unit::kSeconds, {"CaptureTime", 11}, "sum over all ranks and their threads"},
       Field{&S::relay_cpu_s, "relay_cpu_s", "relay_cpu_s", Unit::kSeconds, {"RelayCPU", 10}, "sum over the nodes' relays"},
       Field{&S::lbfd_cpu_s, "lbfd_cpu_s", computed("r.lbfd_cpu_s"), Unit::kSeconds, {"LbfdCPU", 10}, "processor time of the step's replays"},

@@ -227,7 +227,8 @@ std::optional<double> half_width_percent(const Step& step, const TargetPredictio
   const TargetPrediction* const self = step.self();
   const auto known = [](const TargetPrediction& one) { return one.predicted_s && *one.predicted_s > 0; };
   if (self == nullptr || !known(*self) || !known(target)) return std::nullopt;
-  return trust_of(step).half_width_percent(*target.predicted_s / *self->predicted_s);
+  return trust_of(step).half_width_percent(*target.predicted_s / *self->predicted_s) +
+         target.memory_percent.value_or(0);
 }
 
 // Of each rank.

@@ -118,12 +118,20 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
 
 }  // namespace
 
+Ranked Baseline::alone() const {
+  Ranked alone = now;
+  alone.time_s -= others_s;
+  return alone;
+}
+
 double Baseline::change_of(const Ranked& one) const {
-  return one.time_s > 0 && now.time_s > 0 ? one.time_s / now.time_s : 1;
+  const Seconds alone_s = now.time_s - others_s;
+  return one.time_s > 0 && alone_s > 0 ? one.time_s / alone_s : 1;
 }
 
 Seconds Baseline::time_s() const {
-  return measured_s ? std::min(*measured_s, now.time_s) : now.time_s;
+  const Seconds alone_s = now.time_s - others_s;
+  return measured_s && *measured_s < now.time_s ? *measured_s * alone_s / now.time_s : alone_s;
 }
 
 Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& trust, const CommGraph& graph,
@@ -146,7 +154,7 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   // Where Slurm would not start what runs now, only the run times can be compared.
   const bool now_starts = by.schedule == nullptr || baseline.now.start.at_s.has_value();
   const double waiting_s = now_starts ? by.waiting_s(chosen) : 0;
-  const double half_width_percent = trust.half_width_percent(baseline.change_of(chosen));
+  const double half_width_percent = baseline.half_width_percent(trust, chosen);
   advice.gain = gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s,
                         half_width_percent, waiting_s);
   // What runs now may itself be outside the limits: then anything within them is worth having.
@@ -171,7 +179,7 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   if (by.schedule != nullptr) advice.reasons = reasons_of_starts(ranking, chosen, baseline, *by.schedule);
   // One that runs longer is not advised for what its replay says.
   if (by.schedule == nullptr || chosen.time_s < now_s) {
-    for (std::string& reason : reasons(chosen, baseline.now, graph)) advice.reasons.push_back(std::move(reason));
+    for (std::string& reason : reasons(chosen, baseline.alone(), graph)) advice.reasons.push_back(std::move(reason));
   }
   return advice;
 }

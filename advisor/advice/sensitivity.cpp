@@ -77,6 +77,12 @@ Result<std::shared_ptr<const engine::Network>> scaled(const std::shared_ptr<cons
   // Work, as protocol processing is.
   if (network->local().known())
     text += "[local]\n" + curve("copy", network->local().copy, 1, 1) + curve("reduce", network->local().reduce, 1, 1);
+  if (network->fork_join_s().known()) {
+    text += "[threads]\nfork_join_us = [";
+    for (const auto& [threads, time_s] : network->fork_join_s().points())
+      text += fmt::format("[{}, {}], ", threads, number(1e6 * time_s));
+    text += "]\n";
+  }
   const double link = network->contention_bytes_per_s() * bandwidth / 1e6;
   if (network->contention() != engine::Contention::kNone && std::isfinite(link) && link > 0) {
     text += fmt::format("[contention]\nmodel = \"{}\"\nbandwidth_MBps = {}\n",

@@ -269,6 +269,7 @@ engine::Target bare_target(const Cluster& cluster, const NodeSet& set, const Can
   target.nodes = static_cast<std::uint32_t>(set.nodes.size());
   target.network = set.network;
   target.waiting = options.waiting;
+  target.memory = options.memory;
   const ClusterNode& first = cluster.nodes[set.nodes.front()];
   target.cores_per_node = first.cores();
   target.speed = first.speed;

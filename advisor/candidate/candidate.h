@@ -55,6 +55,7 @@ struct CandidateOptions {
   bool fills_nodes = false;               // with as many threads of each rank as fill the nodes, else as many as ran
   bool block = true, cyclic = true, plane = true;
   engine::Waiting waiting = engine::Waiting::kYield;
+  engine::MemoryDemand memory;
 };
 
 // By node. REQUIRES: a node for each rank.

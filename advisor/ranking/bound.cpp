@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "predictor/engine/replay/localities.h"
+#include "predictor/engine/replay/memory_sharing.h"
 
 namespace lbf::advisor {
 namespace {
@@ -14,12 +15,22 @@ struct Work {
   Seconds longest_rank_s = 0;
 };
 
+// How fast a processor of the rank's node gets through recorded work, which is shorter with a memory domain for itself.
+// THREADS: of the largest team that ran.
+double speed_of(const engine::Target& target, Rank rank, std::uint32_t threads) {
+  const double undisturbed =
+      std::min(engine::undisturbed(target.memory, rank, 1), engine::undisturbed(target.memory, rank, threads));
+  return target.speed_of(target.node_of_rank[static_cast<std::size_t>(rank)]) / undisturbed;
+}
+
 Work work_of(const engine::Target& target, const CommGraph& graph) {
   Work work{std::vector<Seconds>(target.nodes, 0), 0};
+  const std::uint32_t ran_threads = graph.most_threads();
   for (Rank rank = 0; rank < graph.ranks(); ++rank) {
     const std::uint32_t node = target.node_of_rank[static_cast<std::size_t>(rank)];
-    const Seconds alone_s = graph.least_s(rank, target.threads) / target.speed_of(node);
-    work.of_node[node] += graph.work_s(rank) / target.speed_of(node) / target.cores_of(node);
+    const double speed = speed_of(target, rank, ran_threads);
+    const Seconds alone_s = graph.least_s(rank, target.threads) / speed;
+    work.of_node[node] += graph.work_s(rank) / speed / target.cores_of(node);
     work.longest_rank_s = std::max(work.longest_rank_s, alone_s + graph.blocked_s(rank));
   }
   return work;
@@ -70,11 +81,13 @@ Bound bound_of(const engine::Target& target, const CommGraph& graph, std::uint64
   for (std::size_t locality = 0; locality < localities.count(); ++locality)
     least_flight_s = std::min(least_flight_s, localities.path(locality).flight.at(0));
   bound.chain_s = static_cast<double>(chain_messages) * least_flight_s;
+  const std::uint32_t ran_threads = graph.most_threads();
 
   for (Rank rank = 0; rank < graph.ranks(); ++rank) {
     const std::uint32_t node = target.node_of_rank[static_cast<std::size_t>(rank)];
-    Seconds sum = std::max(graph.least_s(rank, target.threads) / target.speed_of(node), work.of_node[node]) +
-                  graph.blocked_s(rank);
+    Seconds sum =
+        std::max(graph.least_s(rank, target.threads) / speed_of(target, rank, ran_threads), work.of_node[node]) +
+        graph.blocked_s(rank);
     for (const Arc& arc : graph.arcs(rank)) {
       const std::uint32_t other = target.node_of_rank[static_cast<std::size_t>(arc.peer)];
       const engine::PathCost& path = localities.path(localities.of(node, other));

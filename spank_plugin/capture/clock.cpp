@@ -9,6 +9,8 @@
 #include <cpuid.h>
 #endif
 
+#include <utility>
+
 namespace lbf::capture {
 
 constinit TickClock tick_clock;
@@ -108,10 +110,12 @@ ProcessClock::RunDelay ProcessClock::read_run_delay() const noexcept {
   return delay;
 }
 
-std::uint64_t ProcessClock::delay_ticks_since(const RunDelay& now, std::uint64_t off) const noexcept {
-  if (schedstat_fd_ >= 0) return ticks_from_ns(now.delay_ns - reference_delay_.delay_ns);
-  const std::uint64_t involuntary = now.involuntary - reference_delay_.involuntary;
-  const std::uint64_t all = involuntary + now.voluntary - reference_delay_.voluntary;
+std::uint64_t ProcessClock::take_delay_ticks(const RunDelay& now, std::uint64_t off) noexcept {
+  const RunDelay before = std::exchange(reference_delay_, now);
+  const std::uint64_t in_parts = std::exchange(off_in_parts_, 0);
+  if (schedstat_fd_ >= 0) return delay_outside_parts(off, in_parts, ticks_from_ns(now.delay_ns - before.delay_ns));
+  const std::uint64_t involuntary = now.involuntary - before.involuntary;
+  const std::uint64_t all = involuntary + now.voluntary - before.voluntary;
   return all == 0 ? 0 : off / all * involuntary;
 }
 
@@ -119,6 +123,7 @@ void ProcessClock::renew() noexcept {
   reference_cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   reference_ticks_ = ticks_now();
   reference_delay_ = read_run_delay();
+  off_in_parts_ = 0;
   renew_after_ = tick_clock.cpu_threshold;
 }
 
@@ -132,12 +137,14 @@ GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter, st
   const std::uint64_t now = ticks_now();
   const std::uint64_t gap = enter - last_leave;
   const std::uint64_t trusted = last_leave > reference_ticks_ ? last_leave - reference_ticks_ : 0;
-  const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_) + in_parts;
+  const std::uint64_t own_cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_);
+  const std::uint64_t cpu = own_cpu + in_parts;
+  const GapSplit without_parts = split_gap(gap, own_cpu, trusted, 0, 0);
+  off_in_parts_ += in_parts < without_parts.blocked ? in_parts : without_parts.blocked;  // the rest of them spun
   GapSplit split = split_gap(gap, cpu, trusted, 0, tick_clock.off_cpu_tolerance);
   if (split.blocked > 0) {  // off the processor: find out why; costs nothing that the program would notice now
-    const RunDelay delay = read_run_delay();
-    split = split_gap(gap, cpu, trusted, delay_ticks_since(delay, split.blocked), tick_clock.off_cpu_tolerance);
-    reference_delay_ = delay;
+    const std::uint64_t delay = take_delay_ticks(read_run_delay(), split.blocked);
+    split = split_gap(gap, cpu, trusted, delay, tick_clock.off_cpu_tolerance);
   }
   reference_cpu_ns_ = cpu_ns;
   reference_ticks_ = now;
@@ -152,9 +159,8 @@ std::uint64_t ProcessClock::renew_after_call(std::uint64_t enter, std::uint64_t 
   std::uint64_t end_delay = 0;
   if (wall > cpu + tick_clock.off_cpu_tolerance) {
     const RunDelay delay = read_run_delay();
-    end_delay =
-        delay_of_end(wall, cpu, delay_ticks_since(delay, wall - cpu), delay.involuntary - reference_delay_.involuntary);
-    reference_delay_ = delay;
+    const std::uint64_t waits = delay.involuntary - reference_delay_.involuntary;
+    end_delay = delay_of_end(wall, cpu, take_delay_ticks(delay, wall - cpu), waits);
   }
   reference_cpu_ns_ = cpu_ns;
   reference_ticks_ = ticks_now();

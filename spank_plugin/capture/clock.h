@@ -82,6 +82,15 @@ constexpr GapSplit split_gap(std::uint64_t gap, std::uint64_t cpu_since_referenc
   return {preempted, off - preempted};
 }
 
+// Of RUN_DELAY ticks since it was last read what lies in OFF of the ticks off the processor, where IN_PARTS others were
+// in regions and waits for a device. It may lie in any of them, so each has its share.
+constexpr std::uint64_t delay_outside_parts(std::uint64_t off, std::uint64_t in_parts,
+                                            std::uint64_t run_delay) noexcept {
+  if (in_parts == 0) return run_delay;
+  const double share = static_cast<double>(off) / (static_cast<double>(off) + static_cast<double>(in_parts));
+  return static_cast<std::uint64_t>(share * static_cast<double>(run_delay));
+}
+
 // What run delay in a call adds to its end, in ticks. The call took WALL, its thread used CPU of it and waited for a
 // processor for RUN_DELAY in WAITS parts. It was off the processor for (wall - cpu) / wall of the time: such is the
 // chance that what it waited for came meanwhile, and a mean part passes then. A thread that sleeps until then is always
@@ -130,13 +139,15 @@ class ProcessClock {
     std::uint64_t involuntary = 0;  // getrusage; schedstat: switches of both kinds
   };
   RunDelay read_run_delay() const noexcept;
-  std::uint64_t delay_ticks_since(const RunDelay& now, std::uint64_t off) const noexcept;
+  // That of OFF ticks off the processor, as of NOW.
+  std::uint64_t take_delay_ticks(const RunDelay& now, std::uint64_t off) noexcept;
 
   int schedstat_fd_ = -1;
   std::uint64_t reference_cpu_ns_ = 0;
   std::uint64_t reference_ticks_ = 0;
   std::uint64_t renew_after_ = kNever;
   RunDelay reference_delay_{};
+  std::uint64_t off_in_parts_ = 0;  // since reference_delay_ was read
 };
 
 }  // namespace lbf::capture

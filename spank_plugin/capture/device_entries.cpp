@@ -141,9 +141,9 @@ bool is_device_capture_wanted() noexcept {
 
 }  // namespace
 
-// What dlsym says to a name that no library has, and dlerror after it. By the preload itself, not by who calls: to that
-// one the preload's entries are there.
-[[gnu::noinline]] static void* missing_symbol(FindSymbol* next, const char* name) noexcept {
+// What dlsym says to a name of a library behind the preload, in the scope of the process, and dlerror after it. By the
+// preload itself, not by who calls: to that one the preload's entries are there.
+[[gnu::noinline]] static void* symbol_behind(FindSymbol* next, const char* name) noexcept {
   void* const symbol = next(RTLD_NEXT, name);
   asm volatile("" : : : "memory");  // no jump
   return symbol;
@@ -154,14 +154,16 @@ void* device_symbol(FindSymbol* next, void* handle, const char* name, const void
   if (is_own_function(caller) || !is_device_capture_wanted()) return next(handle, name);
   const DeviceFunction function = device_function_named(name);
   if (function == DeviceFunction::kCount || handle == RTLD_NEXT) return next(handle, name);
-  if (handle == RTLD_DEFAULT) {
-    if (next_of(function, caller) == nullptr) return missing_symbol(next, name);
-    return next(handle, name);
-  }
-  void* const real = next(handle, name);
-  if (real == nullptr) return nullptr;
-  if (is_own_function(real) && next_of(function, caller) == nullptr) return missing_symbol(next, name);
-  return reinterpret_cast<void*>(interposed(function, real));
+  void* const found = next(handle, name);  // by default in the scope of the process, which is every caller's first
+  if (found == nullptr) return nullptr;
+  if (!is_own_function(found))
+    return handle == RTLD_DEFAULT ? found : reinterpret_cast<void*>(interposed(function, found));
+  if (symbol_behind(next, name) != nullptr) return found;
+  LoadedObject object;
+  void* const own =
+      handle == RTLD_DEFAULT && find_object(caller, object) ? ObjectScope(object.path).symbol(name) : nullptr;
+  if (own != nullptr) return reinterpret_cast<void*>(interposed(function, own));
+  return symbol_behind(next, name);  // once more, for dlerror
 }
 
 }  // namespace lbf::capture

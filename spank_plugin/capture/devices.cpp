@@ -21,6 +21,11 @@ struct DeviceThread {
 };
 thread_local constinit DeviceThread device_thread __attribute__((tls_model("initial-exec")));
 
+// Who waited in a function has the library, whatever its file is called.
+constexpr std::uint32_t library_of(DeviceFunction function) noexcept {
+  return function < DeviceFunction::k_hipDeviceSynchronize ? ring::kCudaLibrary : ring::kHipLibrary;
+}
+
 std::uint8_t& short_waits_in(DeviceFunction function) noexcept {
   return device_thread.short_waits[static_cast<std::uint32_t>(function)];
 }
@@ -29,7 +34,7 @@ std::uint8_t& short_waits_in(DeviceFunction function) noexcept {
 
 bool measures_device_waits() noexcept {
   const DeviceThread& self = device_thread;
-  return self.watch.where != nullptr && !self.waits &&
+  return self.watch.where != nullptr && !self.waits && !is_measuring_over() &&
          self.watch.where->load(std::memory_order_relaxed) == ring::kInProgram && !is_in_region();
 }
 
@@ -58,8 +63,9 @@ DeviceWait::~DeviceWait() {
   }
   if (self.watch.where == nullptr) return;  // the capture has ended meanwhile
   *self.watch.attention = 0;
-  if (self.watch.libraries->load(std::memory_order_relaxed) == 0)
-    self.watch.libraries->store(loaded_device_libraries(), std::memory_order_relaxed);
+  const std::uint32_t known = self.watch.libraries->load(std::memory_order_relaxed);
+  if ((known & library_of(function_)) == 0)
+    self.watch.libraries->store(known | library_of(function_), std::memory_order_relaxed);
 }
 
 namespace {

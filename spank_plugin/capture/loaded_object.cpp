@@ -103,6 +103,18 @@ bool is_loaded(const Range& range, const char* path) noexcept {
   return dl_iterate_phdr(match_known, &known) == 1;
 }
 
+std::uint64_t identity(const LoadedObject& object) noexcept {
+  constexpr std::uint64_t kPrime = 0x100000001b3;  // FNV-1a
+  std::uint64_t hash = (object.range.begin ^ object.range.size * kPrime) | 1;
+  for (const char* c = object.path; *c != '\0'; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * kPrime;
+  return hash;
+}
+
+std::uint64_t identity_at(const void* address) noexcept {
+  LoadedObject object;
+  return find_object(address, object) ? identity(object) : 0;
+}
+
 bool object_at(std::size_t index, LoadedObject& object) noexcept {
   Wanted wanted{0, index, object};
   object.path[0] = '\0';  // of one whose path is too long

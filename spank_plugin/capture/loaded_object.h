@@ -34,6 +34,11 @@ bool find_object(const void* address, LoadedObject& object) noexcept;
 // Whether the object that had this range and path still has it.
 bool is_loaded(const Range& range, const char* path) noexcept;
 
+// Tells the object from one that takes its place when it is gone (a hash of its range and path).
+std::uint64_t identity(const LoadedObject& object) noexcept;
+// Of the object that has ADDRESS; 0: none has.
+std::uint64_t identity_at(const void* address) noexcept;
+
 // What of `read_only` the loader protects: from the page in which it begins to the last one that it fills. Pages may be
 // larger than the linker thought; then other data follows in its last page.
 constexpr Range protected_pages(const Range& read_only, std::uintptr_t page_bytes) noexcept {

@@ -29,7 +29,7 @@ class NextFunctions {
   // not be those that it would be bound to now.
   lbf_function find(std::size_t slot, const char* name, const void* caller) noexcept {
     if (Own* const known = own_.find(caller)) {
-      if (const lbf_function found = __atomic_load_n(&known->functions[slot], __ATOMIC_RELAXED)) return found;
+      if (const lbf_function found = __atomic_load_n(&known->functions[slot].function, __ATOMIC_RELAXED)) return found;
     }
     const auto next = reinterpret_cast<lbf_function>(dlsym(RTLD_NEXT, name));
     LoadedObject object;
@@ -45,14 +45,22 @@ class NextFunctions {
     if (found == nullptr) found = next;
     if (found == nullptr) found = reinterpret_cast<lbf_function>(ObjectScope(object.path).symbol(name));
     if (found == nullptr) return or_of_any_object(nullptr, name);
-    Own* const kept = own_.add(object, [](Own& added, std::size_t) { added = {}; });
-    if (kept != nullptr) __atomic_store_n(&kept->functions[slot], found, __ATOMIC_RELAXED);
+    Own* const kept = own_.add(object, [&](Own& added, std::size_t) { added = {identity(object), {}}; });
+    if (kept != nullptr) {
+      kept->functions[slot].library = identity_at(reinterpret_cast<const void*>(found));
+      __atomic_store_n(&kept->functions[slot].function, found, __ATOMIC_RELAXED);
+    }
     return found;
   }
 
  private:
+  struct Found {
+    lbf_function function = nullptr;
+    std::uint64_t library = 0;
+  };
   struct Own {
-    lbf_function functions[kFunctions] = {};
+    std::uint64_t object = 0;
+    Found functions[kFunctions] = {};
   };
   static lbf_function or_of_any_object(lbf_function next, const char* name) noexcept {
     return next != nullptr ? next : reinterpret_cast<lbf_function>(symbol_of_any_object(name));
@@ -73,10 +81,17 @@ class NextFunctions {
     });
     return reinterpret_cast<lbf_function>(found);
   }
+  // What objects were bound to that are gone, or that others took the place of; and that to such libraries.
   void forget_unloaded() noexcept {
     const unsigned long long unloaded = load_counts().unloaded;
     if (__atomic_exchange_n(&unloaded_, unloaded, __ATOMIC_RELAXED) == unloaded) return;
-    own_.keep_if([](const Range&, Own&) { return false; });
+    own_.keep_if([](const Range& range, Own& own) {
+      for (Found& found : own.functions) {
+        if (found.function != nullptr && identity_at(reinterpret_cast<const void*>(found.function)) != found.library)
+          __atomic_store_n(&found.function, lbf_function{}, __ATOMIC_RELAXED);
+      }
+      return identity_at(reinterpret_cast<const void*>(range.begin)) == own.object;
+    });
   }
 
   lbf_function (&global_)[kFunctions];

@@ -572,6 +572,7 @@ std::uint32_t pop_completed(Thread& thread, int queue) noexcept {
 void process_stop() noexcept {
   const StartLock lock;
   process.state.store(CaptureState::kOff, std::memory_order_release);
+  stop_regions();
   // What comes after a program's last session finds out at its next call.
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
     t->attention.expected_control.store(kNever, std::memory_order_relaxed);

@@ -176,8 +176,7 @@ void finish_after_change(Thread& thread, std::uint16_t function) noexcept {
 void Call::judge_long_gap() noexcept {
   GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_, off_in_parts_of_gap(*thread_));
   judge_pool(*thread_, gap_, enter_, function_, split);
-  if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
-  if (split.blocked != 0 && thread_->mode.last_was_failed_poll) thread_->ring.note_look_sleep(split.blocked);
+  adjust_gap(*thread_, split);
   thread_->procedures.gap_off_ticks = split.preempted + split.blocked;
   thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
 }
@@ -185,6 +184,10 @@ void Call::judge_long_gap() noexcept {
 std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
   const std::uint64_t delay = thread_->clock.renew_after_call(enter_, now);
   if (delay > 0 && thread_->ring.recorded()) thread_->ring.delay_end(delay);
+  if (thread_->pool.wants_call(now - enter_)) [[unlikely]] {
+    thread_->pool.note_call(now - enter_, thread_->clock.cpu_ns());
+    thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
+  }
   thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
   return ticks_now();
 }

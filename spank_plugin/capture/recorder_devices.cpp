@@ -40,7 +40,7 @@ void write_devices(Thread& thread, std::uint64_t enter, std::uint16_t function) 
 }
 
 void note_device_libraries(Thread& thread) noexcept {
-  thread.header->device_libraries.store(preload_devices().libraries(), std::memory_order_relaxed);
+  thread.header->device_libraries.fetch_or(preload_devices().libraries(), std::memory_order_relaxed);
 }
 
 }  // namespace lbf::capture

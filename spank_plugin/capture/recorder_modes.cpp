@@ -308,6 +308,7 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   say_last_of_procedures(self, ProceduresEnd::kCapture);
   mode.off.store(true, std::memory_order_release);
   stop_procedures();
+  stop_regions();
   const std::uint64_t now = ticks_now();
   for_each_thread([&](Thread& thread) {
     thread.header->off_ticks.store(now, std::memory_order_relaxed);

@@ -64,6 +64,10 @@ void unwatch_regions() noexcept {
   preload_regions().watch({});
 }
 
+void stop_regions() noexcept {
+  preload_regions().stop();
+}
+
 // Threads of a team spin between regions, threads that call MPI tell of themselves, and a device's library has threads
 // of its own.
 void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uint16_t function,
@@ -77,11 +81,11 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
   thread.cost.beside_calls_ticks += tick_clock.cpu_read;
   const std::uint64_t others = thread.pool.others_in(gap, thread.clock.cpu_ns());
   const std::uint64_t cpu = gap - split.preempted - split.blocked;
-  const PoolGap pool = pool_gap(cpu, split.blocked, others, thread.pool.threads());
+  const PoolGap pool = pool_gap(cpu, split.blocked, others, thread.pool.threads(), tick_clock.off_cpu_tolerance);
   if (pool.threads == 0) return;
   thread.pool.note_threads(pool.threads);
   split.blocked -= pool.unblocked;
-  if ((split.preempted | split.blocked) != 0) thread.ring.adjust(split.preempted, split.blocked, 0);
+  adjust_gap(thread, split);
   split = {};
   thread.regions->add(pool.times, pool.threads);
   write_record(thread, enter, function);
@@ -91,7 +95,7 @@ void judge_pool(Thread& thread, std::uint64_t gap, std::uint64_t enter, std::uin
 void write_regions(Thread& thread, std::uint64_t enter, std::uint16_t function) noexcept {
   RegionSums& sums = *thread.regions;
   RegionTimes& seen = *preload_regions().seen();
-  write_record(thread, enter, function);
+  if (sums.regions() != 0) write_record(thread, enter, function);
   add(thread.header->recorded.dear_ticks, sums.cost);
   thread.own_grants.dear_ticks += sums.cost;
   seen.wall += sums.times.wall;

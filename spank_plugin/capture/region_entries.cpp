@@ -86,9 +86,14 @@ using NextTask = void(Body, void*, void (*)(void*, void*), long, long, bool, uns
 void enter_task(NextTask* next, Body body, void* data, void (*copy)(void*, void*), long bytes, long align,
                 const TaskRest& rest) {
   constexpr unsigned kDetach = 1u << 13;  // the runtime writes the data's first word
+  constexpr long kMostBytes = 4096;       // of a thread's stack
   Region* const region = current_region();
-  if (region == nullptr || (rest.flags & kDetach) != 0)
+  // A task that runs at once is of its body. LLVM's runtime does not copy its data, whatever `copy` is.
+  const bool is_wrapped =
+      region != nullptr && rest.if_clause && (rest.flags & kDetach) == 0 && bytes <= kMostBytes && align <= kMostBytes;
+  if (!is_wrapped)
     return next(body, data, copy, bytes, align, rest.if_clause, rest.flags, rest.depend, rest.priority, rest.detach);
+  charge_task();
   constexpr auto kLeastAlign = static_cast<long>(alignof(TaskHead));
   const long block_align = align > kLeastAlign ? align : kLeastAlign;
   const long data_at = (static_cast<long>(sizeof(TaskHead)) + block_align - 1) & -block_align;
@@ -107,12 +112,16 @@ void enter_task(NextTask* next, Body body, void* data, void (*copy)(void*, void*
 using Micro = void (*)(std::int32_t*, std::int32_t*, ...);
 using NextFork = void(void*, std::int32_t, Micro, ...);
 
-// What an outlined function takes: a pointer for each variable.
+// What an outlined function takes: a pointer for each variable. `values` has room for room_for(`count`).
 struct MicroArguments {
+  static constexpr std::size_t kFew = 32;
   static constexpr std::size_t kMost = 1024;
   std::size_t count;
-  void* values[kMost];
+  void** values;
 };
+constexpr std::size_t room_for(std::int32_t count) noexcept {
+  return static_cast<std::size_t>(count) <= MicroArguments::kFew ? MicroArguments::kFew : MicroArguments::kMost;
+}
 
 template <class Call, std::size_t... kAt>
 void call_with(Call call, const MicroArguments& arguments, std::index_sequence<kAt...>) {
@@ -122,7 +131,8 @@ void call_with(Call call, const MicroArguments& arguments, std::index_sequence<k
 template <class Call>
 void call_with(Call call, const MicroArguments& arguments) {
   if (arguments.count <= 8) return call_with(call, arguments, std::make_index_sequence<8>());
-  if (arguments.count <= 32) return call_with(call, arguments, std::make_index_sequence<32>());
+  if (arguments.count <= MicroArguments::kFew)
+    return call_with(call, arguments, std::make_index_sequence<MicroArguments::kFew>());
   call_with(call, arguments, std::make_index_sequence<MicroArguments::kMost>());
 }
 
@@ -140,11 +150,10 @@ void run_micro_member(std::int32_t* thread, std::int32_t* bound, ...) {
             *static_cast<const MicroArguments*>(region.data()));
 }
 
-void take_arguments(MicroArguments& arguments, std::int32_t count, va_list list) {
-  arguments.count = static_cast<std::size_t>(count);
+void take_arguments(MicroArguments& arguments, va_list list) {
   for (std::size_t i = 0; i < arguments.count && i < MicroArguments::kMost; ++i)
     arguments.values[i] = va_arg(list, void*);
-  for (std::size_t i = arguments.count; i < 32; ++i) arguments.values[i] = nullptr;
+  for (std::size_t i = arguments.count; i < MicroArguments::kFew; ++i) arguments.values[i] = nullptr;
 }
 
 // `next`(micro, how many arguments, the arguments).
@@ -264,19 +273,21 @@ LBF_ENTRY void GOMP_task(Body body, void* data, void (*copy)(void*, void*), long
 }
 
 LBF_ENTRY void __kmpc_fork_call(void* where, std::int32_t count, Micro micro, ...) {
-  MicroArguments arguments;
+  void* values[room_for(count)];
+  MicroArguments arguments{static_cast<std::size_t>(count), values};
   va_list list;
   va_start(list, micro);
-  take_arguments(arguments, count, list);
+  take_arguments(arguments, list);
   va_end(list);
   enter_micro(LBF_NEXT(__kmpc_fork_call, NextFork), where, micro, arguments);
 }
 
 LBF_ENTRY void __kmpc_fork_teams(void* where, std::int32_t count, Micro micro, ...) {
-  MicroArguments arguments;
+  void* values[room_for(count)];
+  MicroArguments arguments{static_cast<std::size_t>(count), values};
   va_list list;
   va_start(list, micro);
-  take_arguments(arguments, count, list);
+  take_arguments(arguments, list);
   va_end(list);
   enter_micro(LBF_NEXT(__kmpc_fork_teams, NextFork), where, micro, arguments);
 }
@@ -284,9 +295,8 @@ LBF_ENTRY void __kmpc_fork_teams(void* where, std::int32_t count, Micro micro, .
 LBF_ENTRY void __kmpc_fork_call_if(void* where, std::int32_t count, Micro micro, std::int32_t condition, void* data) {
   auto* const next = LBF_NEXT(__kmpc_fork_call_if, void(void*, std::int32_t, Micro, std::int32_t, void*));
   if (condition == 0 && next != nullptr) return next(where, count, micro, condition, data);
-  MicroArguments arguments;
-  arguments.count = 1;
-  for (std::size_t i = 0; i < 8; ++i) arguments.values[i] = i == 0 ? data : nullptr;
+  void* values[8] = {data};
+  MicroArguments arguments{1, values};
   if (next == nullptr) return run_alone(micro, arguments);
   // Flang's outlined functions have one argument, or none.
   enter_fork(micro, arguments, [&](Micro body, std::int32_t, auto first, auto...) {

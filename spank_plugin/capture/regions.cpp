@@ -4,6 +4,7 @@
 namespace lbf::capture {
 
 constinit TickClock tick_clock;  // the recorder's, copied
+constinit std::atomic<bool> measuring_is_over{false};
 
 namespace {
 
@@ -30,7 +31,10 @@ struct RegionThread {
   const Region* ended_in = nullptr;  // where its last body ended; only tasks of that one know that it is still there
   MemberTimes* ended = nullptr;
   BodyTimes body;
+  WaitMeter meter;
   bool waits = false;
+  WaitMeter meter_after;  // since its last body ended: tasks that it runs behind that are work
+  ReadingBudget readings;
 };
 thread_local constinit RegionThread me __attribute__((tls_model("initial-exec")));
 
@@ -65,12 +69,41 @@ bool is_in_gap(std::uint64_t begin) noexcept {
   return me.watch.attention != nullptr && *me.watch.last_leave <= begin;
 }
 
+// The thread is done with PART of what METER is of, and begins the other one.
+void note_change(WaitMeter& meter, WaitMeter::Part part) noexcept {
+  constexpr std::uint64_t kPassed = 128;  // about as many in a row, and more where they pay for too few readings
+  constexpr std::uint64_t kMostPassed = 1024;
+  if (!meter.is_read()) return;
+  const std::uint64_t cost = tick_clock.tick_read + tick_clock.tick_read / 2;
+  const std::uint64_t now = ticks_now();
+  const std::uint64_t passed = meter.passed_changes();
+  me.sums.cost += cost + passed * tick_clock.tick_read / 4;
+  meter.change(part, now);
+  const std::uint64_t readings = me.readings.pay(now, cost);
+  if (readings < (passed != 0 ? ReadingBudget::kRun : 1))
+    meter.pass(static_cast<std::uint32_t>(about(passed != 0 ? smaller(2 * passed, kMostPassed) : kPassed)));
+}
+
+// The same in a task that runs after the body: its work is the member's.
+void note_change_after_body(WaitMeter::Part part) noexcept {
+  const std::uint64_t before = me.meter_after.worked();
+  note_change(me.meter_after, part);
+  const std::uint64_t worked = me.meter_after.worked() - before;
+  if (worked == 0) return;
+  me.ended->end = me.meter_after.read_at();
+  me.ended->work += worked;
+  me.ended->busy += worked;
+  me.ended->path += worked;
+}
+
 }  // namespace
 
 Region::Region(const void* body, void* data, std::uint64_t begin) noexcept
     : body_(body), data_(data), entered_by_(&me), begin_(begin), reads_cpu_((me.clocked_bodies & bit_of(body)) != 0) {
   me.passes = true;
-  if (reads_cpu_ && me.region == nullptr) cpu_begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (!reads_cpu_ || me.region != nullptr) return;
+  cpu_begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  begin_ = ticks_now();  // a thread whose slice is over loses its processor in a system call first: before the region
 }
 
 Region::~Region() {
@@ -78,7 +111,7 @@ Region::~Region() {
   const std::uint32_t team = members_.load(std::memory_order_acquire);
   const std::uint32_t measured = team < kMostMembers ? team : kMostMembers;
   const TeamProcessors processors = team <= team_processors ? TeamProcessors::kOwn : TeamProcessors::kShared;
-  const RegionTimes times = region_times(times_, measured, team, processors, begin_, end);
+  RegionTimes times = region_times(times_, measured, team, processors, begin_, end);
   const std::uint64_t cost = region_cost + (team > 1 ? (team - 1) * member_cost : 0);
   me.ended_in = nullptr;
   me.passes = false;
@@ -90,86 +123,97 @@ Region::~Region() {
     me.body.inner_critical += times.critical + times.fork_join;
     return;
   }
+  me.sums.cost += cost + (reads_cpu_ ? (2 + kClockReads) * tick_clock.cpu_read : 0);
   if (!is_in_gap(begin_)) return;
-  me.sums.add(times, team);
   if (reads_cpu_) {
-    me.sums.off += above(times.wall, cpu_ticks_since(cpu_begin_ns_));
+    const std::uint64_t off = above(times.wall, cpu_ticks_since(cpu_begin_ns_));
+    if (processors == TeamProcessors::kShared) times.fork_join = above(times.fork_join, off);
+    me.sums.off += off;
   } else {
     me.sums.waited += above(times.wall, own_busy_);
   }
-  me.sums.cost += cost + (reads_cpu_ ? (2 + kClockReads) * tick_clock.cpu_read : 0);
+  me.sums.add(times, team);
   *me.watch.attention = 0;
 }
 
 Member::Member(Region& region) noexcept
     : region_(region),
       number_(region.members_.fetch_add(1, std::memory_order_relaxed)),
-      outer_{me.region, me.body, me.waits, me.passes} {
+      outer_{me.region, me.body, me.meter, me.waits, me.passes} {
   me.region = &region;
   me.body = {};
   me.waits = false;
   me.passes = false;
+  begin_ = ticks_now();  // what the system call of the clock takes is in the body, off the processor
   if (region.reads_cpu_) cpu_begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  begin_ = ticks_now();
+  me.meter = WaitMeter(begin_);
 }
 
 Member::~Member() {
   BodyTimes body = me.body;
-  body.wall = ticks_now() - begin_;
-  if (region_.reads_cpu_) body.off = above(body.wall, cpu_ticks_since(cpu_begin_ns_));
+  const std::uint64_t cpu = region_.reads_cpu_ ? cpu_ticks_since(cpu_begin_ns_) : 0;
+  const std::uint64_t end = ticks_now();
+  me.meter.change(WaitMeter::Part::kWork, end);
+  body.wall = end - begin_;
+  body.waited = me.meter.waited();
+  if (region_.reads_cpu_) body.off = above(body.wall, cpu);
   if (region_.entered_by_ == &me) region_.own_busy_ = above(body.wall, body.waited);
   me.region = outer_.region;
   me.body = outer_.body;
+  me.meter = outer_.meter;
   me.waits = outer_.waits;
   me.passes = outer_.passes;
   me.ended_in = nullptr;
   if (number_ >= Region::kMostMembers) return;
   me.ended_in = &region_;
+  me.meter_after = WaitMeter(end);
   me.ended = &region_.times_[number_];
   *me.ended = member_times(begin_, body);
 }
 
 // A runtime's wait may be another one of its entries (LLVM's GOMP_barrier): the outermost one counts.
-TeamWait::TeamWait() noexcept : begin_(me.region != nullptr && !me.waits ? ticks_now() : 0), outer_waits_(me.waits) {
+TeamWait::TeamWait() noexcept : is_bodys_(me.region != nullptr && !me.waits), outer_waits_(me.waits) {
   me.waits = true;
+  if (is_bodys_) note_change(me.meter, WaitMeter::Part::kWork);
 }
 
 TeamWait::~TeamWait() {
   me.waits = outer_waits_;
-  if (begin_ != 0) me.body.waited += ticks_now() - begin_;
+  if (is_bodys_) note_change(me.meter, WaitMeter::Part::kWait);
 }
 
 Region* current_region() noexcept {
   return me.region != nullptr ? me.region : me.task_of;
 }
 
+void charge_task() noexcept {
+  me.sums.cost += tick_clock.tick_read / 2;
+}
+
 bool is_in_region() noexcept {
   return me.passes || current_region() != nullptr;
 }
 
-TeamTask::TeamTask(Region* region) noexcept
-    : outer_task_of_(me.task_of),
-      begin_(me.region == region || (me.ended_in == region && me.task_of == nullptr) ? ticks_now() : 0),
-      after_body_(me.region != region),
-      outer_waits_(me.waits) {
+TeamTask::TeamTask(Region* region) noexcept : outer_task_of_(me.task_of), outer_waits_(me.waits) {
+  if (me.region == region) {
+    place_ = me.waits ? Place::kInWait : Place::kElsewhere;
+  } else {
+    place_ = me.ended_in == region && me.task_of == nullptr ? Place::kAfterBody : Place::kElsewhere;
+  }
   me.task_of = region;
   me.waits = false;
+  note(WaitMeter::Part::kWait);
 }
 
 TeamTask::~TeamTask() {
   me.waits = outer_waits_;
   me.task_of = outer_task_of_;
-  if (begin_ == 0) return;
-  const std::uint64_t now = ticks_now();
-  if (after_body_) {
-    MemberTimes* const member = me.ended;
-    member->end = now;
-    member->work += now - begin_;
-    member->busy += now - begin_;
-    member->path += now - begin_;
-  } else if (outer_waits_) {
-    me.body.waited -= now - begin_;  // the wait has it too
-  }
+  note(WaitMeter::Part::kWork);
+}
+
+void TeamTask::note(WaitMeter::Part ended) const noexcept {
+  if (place_ == Place::kInWait) note_change(me.meter, ended);
+  if (place_ == Place::kAfterBody) note_change_after_body(ended);
 }
 
 PassedRegion::PassedRegion(const void* body, std::uint64_t begin) noexcept : body_(body), begin_(begin) {
@@ -189,7 +233,8 @@ PassedRegion::~PassedRegion() {
 
 RegionDecision decide_region(const void* body) noexcept {
   const bool is_nested = me.region != nullptr;
-  if (me.passes || (!is_nested && me.watch.attention == nullptr)) return {RegionMeasure::kNot, 0};
+  if (me.passes || (!is_nested && me.watch.attention == nullptr) || is_measuring_over())
+    return {RegionMeasure::kNot, 0};
   const std::uint64_t begin = ticks_now();
   if (begin >= me.measured_again || (me.long_bodies & bit_of(body)) != 0) return {RegionMeasure::kWhole, begin};
   return {is_nested ? RegionMeasure::kNot : RegionMeasure::kWall, begin};
@@ -207,6 +252,7 @@ namespace {
 std::uint64_t start(const TickClock& clock, std::uint32_t processors) {
   constexpr int kRegions = 64;
   tick_clock = clock;
+  measuring_is_over.store(false, std::memory_order_relaxed);
   team_processors = processors;
   member_cost = ticks_from_ns(kMemberCostNs);
   std::uint64_t attention = 0;
@@ -231,6 +277,10 @@ void watch(const RegionWatch& wanted) {
   if (me.random == 1) me.random = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&me) >> 6) | 1;
 }
 
+void stop() {
+  measuring_is_over.store(true, std::memory_order_relaxed);
+}
+
 RegionSums* sums() {
   return &me.sums;
 }
@@ -241,6 +291,6 @@ RegionTimes* seen() {
 
 }  // namespace
 
-constinit RegionHost region_host{start, watch, sums, seen};
+constinit RegionHost region_host{start, watch, stop, sums, seen};
 
 }  // namespace lbf::capture

@@ -12,6 +12,7 @@
 
 #include "spank_plugin/capture/clock.h"
 #include "spank_plugin/capture/region_times.h"
+#include "spank_plugin/capture/wait_meter.h"
 
 namespace lbf::capture {
 
@@ -26,10 +27,17 @@ struct RegionHost {
   // Measures what the measuring of a region takes. CLOCK: the recorder's. Returns it in ticks.
   std::uint64_t (*start)(const TickClock& clock, std::uint32_t processors);
   void (*watch)(const RegionWatch& watch);  // the calling thread
+  void (*stop)();                           // for all threads, and for good: the capture is over
   RegionSums* (*sums)();                    // of the calling thread; valid as long as the thread
   RegionTimes* (*seen)();                   // all that it took, for regions that are not measured
 };
 extern constinit RegionHost region_host;
+
+// Whether no thread measures any more, whatever it was told to watch: neither regions nor waits for a device.
+extern constinit std::atomic<bool> measuring_is_over;
+inline bool is_measuring_over() noexcept {
+  return measuring_is_over.load(std::memory_order_relaxed);
+}
 
 // A region whose bodies are measured, on the stack of the thread that enters it.
 class Region {
@@ -76,6 +84,7 @@ class Member {
   struct Outer {
     Region* region;
     BodyTimes body;
+    WaitMeter meter;
     bool waits;
     bool passes;
   } outer_;
@@ -92,12 +101,14 @@ class TeamWait {
   TeamWait& operator=(const TeamWait&) = delete;
 
  private:
-  std::uint64_t begin_;  // 0: in no region that is measured
+  bool is_bodys_;  // of a region that is measured, and in no other wait
   bool outer_waits_;
 };
 
 // The measured region that the calling thread is in, by its body or by a task; nullptr: none.
 Region* current_region() noexcept;
+// The calling thread has made a task that is wrapped.
+void charge_task() noexcept;
 // Whether the calling thread is in a region, measured or not.
 bool is_in_region() noexcept;
 
@@ -111,9 +122,11 @@ class TeamTask {
   TeamTask& operator=(const TeamTask&) = delete;
 
  private:
+  enum class Place : std::uint8_t { kInWait, kAfterBody, kElsewhere };
+  void note(WaitMeter::Part ended) const noexcept;
+
   Region* outer_task_of_;
-  std::uint64_t begin_;  // 0: nobody's
-  bool after_body_;
+  Place place_;
   bool outer_waits_;
 };
 

@@ -143,7 +143,7 @@ struct Header {
   // yet): nobody can ask for it once the process is gone.
   std::atomic<std::uint64_t> init_cpu_ns;
   std::atomic<std::uint64_t> end_cpu_ns;
-  std::atomic<std::uint32_t> device_libraries;  // DeviceLibrary, or'd: those that were loaded at the thread's last look
+  std::atomic<std::uint32_t> device_libraries;   // DeviceLibrary, or'd: those that the thread saw loaded, or waited in
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
   // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes`
   // bytes, names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest,

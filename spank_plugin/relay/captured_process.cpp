@@ -192,7 +192,8 @@ void CapturedProcess::write_procedure_list(const protocol::ProcedureList& list, 
 
 RelayEventSink CapturedProcess::sink(Pass& pass) {
   return [this, &pass](const Event& event) {
-    if (event.kind != EventKind::kBlocked) return pass.add(rank_, event);
+    if (!suspension_.is_owed()) [[likely]]
+      return pass.add(rank_, event);
     Event shorter = event;
     suspension_.shorten(shorter);
     pass.add(rank_, shorter);
@@ -242,6 +243,7 @@ Result<void> CapturedProcess::drain_thread(CapturedRing& ring, ProcedureClock cl
 
 std::uint64_t CapturedProcess::drain(Pass& pass) {
   const std::uint64_t before = pass.result.bytes;
+  const bool was_counting = converter_.is_counting();
   threaded_ |= rings_.size() > 1;
   // The thread that called MPI_Init knows it; others, when they have measured something.
   for (const CapturedRing& ring : rings_)
@@ -257,7 +259,8 @@ std::uint64_t CapturedProcess::drain(Pass& pass) {
   if (threaded_) release(Release::kSettled, pass);
   if (pass.result.bytes > before) {
     stats_due_ = true;
-    suspension_.settle();
+    // The time between two windows comes at its end, whatever records come before.
+    if (!was_counting || !converter_.is_counting()) suspension_.settle();
   }
   return pass.result.bytes - before;
 }
@@ -305,8 +308,6 @@ void CapturedProcess::keep_alive(Pass& pass) {
   const CapturedRing& ring = rings_.front();
   // Threads of one process run at the same time: their processor times do not add up to its progress.
   if (rings_.size() != 1 || ring.broken || converter_.exited()) return;
-  // Nor is it progress while a thread spins until its device is done.
-  if (ring.status.device_libraries != 0) return;
   const std::uint64_t consumed = ring.reader.consumed_bytes();
   const bool quiet = progress_.known && progress_.consumed_bytes == consumed;
   if (pass.now_ns() - progress_.read_ns < (quiet ? kKeepAliveIntervalNs : kCpuReadIntervalNs)) return;
@@ -365,7 +366,7 @@ void CapturedProcess::give_back_rings(KnownRings& files, const Pass& pass) {
 void CapturedProcess::end(std::string_view how, Pass& pass) {
   ended_ = true;
   release(Release::kAll, pass);
-  converter_.close(end_ticks(pass), tick_s(pass), [&](const Event& event) { pass.add(rank_, event); });
+  converter_.close(end_ticks(pass), tick_s(pass), sink(pass));
   if (suspension_.total_s() > 0) {
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", suspension_.total_s());

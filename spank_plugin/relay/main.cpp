@@ -123,7 +123,9 @@ int run(int argc, char** argv) {
   }
 
   if (!flush_dir.empty()) {
-    auto left = lbf::relay::flush_spool(flush_dir, options.server, lbf::relay::make_request_function);
+    auto left = lbf::relay::flush_spool(flush_dir, options.server, [](const std::string& server) {
+      return lbf::relay::make_request_function(server, lbf::relay::kFlushRequestLimitS);
+    });
     if (!left) {
       complain(left.error().message);
       return 1;

@@ -163,12 +163,15 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   }
 
   const std::uint64_t leave = std::max(record.leave, record.enter);
-  const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
-  const std::uint64_t blocked = std::min(blocked_ticks_, gap);
+  const bool is_before_call = event.kind == EventKind::kRegions || event.kind == EventKind::kDevice;
+  const std::uint64_t whole_gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
+  const std::uint64_t all_blocked = std::min(blocked_ticks_, whole_gap);
+  // The call behind these tells what the looks, and the sleep between them, were.
+  const std::uint64_t kept_sleep = is_before_call ? std::min(look_sleep_ticks_, all_blocked) : 0;
+  const std::uint64_t gap = whole_gap - kept_sleep;
+  const std::uint64_t blocked = all_blocked - kept_sleep;
   const std::uint64_t preempted = std::min(std::exchange(preempted_ticks_, 0), gap - blocked);
   const std::uint64_t waiting = std::min(std::exchange(waiting_ticks_, 0), gap - blocked - preempted);
-  // The call behind these tells what the looks were.
-  const bool is_before_call = event.kind == EventKind::kRegions || event.kind == EventKind::kDevice;
   const VainLooks looks = is_before_call ? VainLooks{} : take_vain_looks(record.function, waiting);
   std::uint64_t process = gap - blocked - preempted - waiting + looks.between;
   std::uint64_t rest = 0;  // of the gap, for the next record
@@ -178,7 +181,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     if (!wall) return wall.error();
     rest = process - std::min(*wall, process);
     process -= rest;
-    rest += waiting;
+    rest += waiting + kept_sleep;
     waiting_ticks_ = waiting;
   }
   const std::uint64_t by_others = closed_ ? 0 : worth_an_event(preempted, others_share_, seconds_per_tick);
@@ -188,7 +191,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (!is_before_call) unrecorded_ticks_ += waiting - looks.cpu - looks.between;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
-  blocked_ticks_ = 0;
+  blocked_ticks_ = kept_sleep;
   last_leave_ticks_ = std::max(last_leave_ticks_, leave) - rest;
 
   const Duration process_s = process_rounding_.take(process, seconds_per_tick);
@@ -205,7 +208,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   event.call_s = call_rounding_.take(call, seconds_per_tick);
   if ((by_others | delayed_end) != 0) add_preempted(by_others, delayed_end, seconds_per_tick, sink);
   if (blocked > 0) add_blocked(blocked, event, seconds_per_tick, sink);
-  look_sleep_ticks_ = look_sleeps_ = 0;
+  look_sleep_ticks_ = kept_sleep;
+  if (kept_sleep == 0) look_sleeps_ = 0;
   if (looks.count > 0) sink(vain_looks_event(looks.count, call_rounding_.take(looks.cpu, seconds_per_tick)));
   exited_ = event.kind == EventKind::kExit;
   if (event.kind == EventKind::kWindowClose) closed_ = true;

@@ -72,6 +72,8 @@ class RecordConverter {
   void close(std::uint64_t end_ticks, Seconds seconds_per_tick, const RelayEventSink& sink);
 
   bool exited() const { return exited_; }
+  // Between two windows.
+  bool is_counting() const { return closed_; }
   std::uint64_t last_leave_ticks() const { return last_leave_ticks_; }
   bool is_defined(std::uint32_t comm) const {
     return comm == 0 || !definitions_known_ || (comm < defined_.size() && defined_[comm]);
@@ -133,7 +135,7 @@ class RecordConverter {
   Duration credit_;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;
   bool exited_ = false;
-  bool closed_ = false;       // between two windows
+  bool closed_ = false;       // see is_counting()
   bool off_ = false;          // ... and no other one comes
   std::uint64_t window_ = 1;  // the last one's number
   bool definitions_known_ = true;

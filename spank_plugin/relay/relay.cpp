@@ -54,7 +54,6 @@ constexpr int kIdleSleepMs = 1000;  // with nothing to drain: the kernel tells o
 // a look reads the environment of all of the user's processes.
 constexpr std::uint64_t kFirstLookNs = 1'000'000'000;
 // A request must end within the time that the plugin waits for the relay (docs/relay.md, "Ends").
-constexpr Seconds kRequestTimeoutS = 3;
 constexpr Seconds kConnectTimeoutS = 1;
 
 Nanoseconds realtime_ns() {
@@ -109,10 +108,10 @@ class IdleClients {
 
 }  // namespace
 
-Result<RequestFunction> make_request_function(const std::string& server) {
+Result<RequestFunction> make_request_function(const std::string& server, Seconds limit_s) {
   HttpClientOptions options;
   options.connect_timeout_s = kConnectTimeoutS;
-  options.total_timeout_s = kRequestTimeoutS;
+  options.total_timeout_s = limit_s;
   options.response_limit_bytes = 1 << 20;
   auto client = HttpClient::make(server, options);
   if (!client) return client.error();

@@ -56,12 +56,15 @@ struct RelayResult {
 Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
                               const std::atomic<bool>& stop);
 
-// A RequestFunction on HttpClients with munge credentials; several threads may call it at once. Errors: kInvalidInput
-// (SERVER).
-Result<RequestFunction> make_request_function(const std::string& server);
+// A RequestFunction on HttpClients with munge credentials; several threads may call it at once. A request ends after
+// LIMIT_S: while a job runs, what lbfd has not taken by then is tried again. Errors: kInvalidInput (SERVER).
+constexpr Seconds kRequestLimitS = 3;
+Result<RequestFunction> make_request_function(const std::string& server, Seconds limit_s = kRequestLimitS);
 // How flush_spool makes them: it may be another lbfd for each file.
 using RequestFactory = std::function<Result<RequestFunction>(const std::string& server)>;
 
+// Of one request of --flush-spool: nobody's job waits for it.
+constexpr Seconds kFlushRequestLimitS = 30;
 // Delivers every spool file in DIR that no running relay uses: this user's, or, for root, each file as its
 // owner. SERVER overrides the one in the files; empty: theirs. Returns the number of files left. Errors: kIo,
 // DIR cannot be read.

@@ -6,6 +6,21 @@
 #include "spank_plugin/relay/freezer.h"
 
 namespace lbf::relay {
+namespace {
+
+// Of the time in regions, or in waits for a device: the thread did not work.
+Seconds idle_part_s(const Event& event) {
+  std::uint64_t busy_ns = 0;
+  if (event.kind == EventKind::kRegions && event.values.size() == kRegionValues)
+    busy_ns = event.values[3] + event.values[4];  // critical part, fork and join
+  else if (event.kind == EventKind::kDevice && event.values.size() == kDeviceValues)
+    busy_ns = event.values[1];
+  else
+    return 0;
+  return std::max(0.0, event.process_s - seconds_from_ns(static_cast<Nanoseconds>(busy_ns)));
+}
+
+}  // namespace
 
 bool Suspension::is_stopped(std::int32_t pid, const ProcessStat& stat) {
   if (stat.stopped || (stopped_ && stat.uninterruptible)) return true;
@@ -22,11 +37,19 @@ void Suspension::observe(std::int32_t pid, const ProcessStat& stat, Seconds sinc
   stopped_ = stopped;
 }
 
-void Suspension::shorten(Event& event) {
-  if (event.kind != EventKind::kBlocked || credit_s_ <= 0) return;
-  const Seconds taken_s = std::min<Seconds>(event.off_s, credit_s_);
-  event.off_s -= taken_s;
+void Suspension::take_from(Duration& time, Seconds most_s) {
+  const Seconds taken_s = std::min(most_s, credit_s_);
+  time -= taken_s;
   credit_s_ -= taken_s;
+}
+
+// Calls that ended before the stop, or began after it, are shorter than half of it, or hardly longer than a look.
+void Suspension::shorten(Event& event) {
+  const auto holds_most = [this](Seconds part_s) { return 2 * part_s >= credit_s_; };
+  if (event.kind == EventKind::kBlocked) return take_from(event.off_s, event.off_s);
+  if (const Seconds idle_s = idle_part_s(event); holds_most(idle_s)) take_from(event.process_s, idle_s);
+  // The call_s of kCompute is processor time.
+  if (event.kind != EventKind::kCompute && holds_most(event.call_s)) take_from(event.call_s, event.call_s);
 }
 
 }  // namespace lbf::relay

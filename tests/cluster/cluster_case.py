@@ -204,7 +204,9 @@ class ClusterCase(unittest.TestCase):
         def reap():
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
+            if not process.stderr.closed:  # the test ended before finish(): was it a run that could not start?
+                out, err = process.communicate()
+                print(f"in the background: {' '.join(command)}: {Done(process.returncode, out, err)}")
 
         self.addCleanup(reap)
         return process

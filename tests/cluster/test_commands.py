@@ -326,6 +326,13 @@ class Calibrate(CommandCase):
         self.assertNotIn("remote", done.out.split("[about]", maxsplit=1)[0])
         self.assertNotIn("[contention]", done.out)
 
+    def test_memory_and_teams_of_a_node(self):
+        done = self.command("lbf-calibrate", "--only", "memory", "-w", "node1", "--program", os.path.join(BIN, "lbf-calibrate-node"))
+        self.assertEqual(0, done.status, done)
+        self.assertIn('# memory_node = "node1"', done.out)
+        bandwidth = re.search(r"(?m)^bandwidth_MBps = \[\[1, ([\d.]+)\]", done.out)
+        self.assertTrue(bandwidth and float(bandwidth[1]) > 0, done.out)
+
     def test_wrong_usage(self):
         for arguments in (("--sizes", "1Q"), ("--repeats", "0"), ("--seconds", "-1"), ("--only", "both"),
                           ("--footprint", "2G")):

@@ -60,6 +60,25 @@ TEST(Regions, OfOneThreadAreSharedByMore) {
   EXPECT_THAT(finish(alone, 0, 2, 2), are(4, 0));
 }
 
+// Measured: 2 us for two threads, 3 us for four, so 4.5 us for eight. What ran keeps its ratio.
+TEST(Regions, ForkAndJoinAsMeasured) {
+  const auto on = golden::network(
+      "name = \"m\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n[threads]\nfork_join_us = [[2, 2.0], [4, "
+      "3.0]]\n");
+  const auto one_rank = [&](const char* trace, std::uint32_t threads) {
+    engine::Target target = make_target(1, "block", 1, 8, on);
+    target.threads = threads;
+    return golden::predict_all(trace, 1, {target}).front().lbf_s;
+  };
+  const char* const alone = "0 regions 4 count=1000 threads=1 work=4 critical=4\n0 exit 0\n";
+  EXPECT_NEAR(one_rank(alone, 2), 2.002, 1e-9);
+  EXPECT_NEAR(one_rank(alone, 4), 1.003, 1e-9);
+  EXPECT_NEAR(one_rank(alone, 8), 0.5045, 1e-9);
+  const char* const two = "0 regions 2.2 count=1 threads=2 work=4 critical=2 fork=0.2\n0 exit 0\n";
+  EXPECT_NEAR(one_rank(two, 4), 1.3, 1e-9);
+  EXPECT_NEAR(one_rank(two, 2), 2.2, 1e-9);
+}
+
 // Two threads and a rank alone on two processors: 2/3 of one each until the rank is done with 1 s of work at 1.5;
 // then the threads have got 1 of 2 s, and a processor each.
 TEST(Regions, AreRunnableThreadsAmongOthers) {

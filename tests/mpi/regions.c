@@ -21,6 +21,7 @@ enum {
   kMany,
   kCopyPrivate,
   kManyVariables,
+  kPhases,
   kEnd
 };
 
@@ -45,20 +46,53 @@ static void end_stage(int stage, long result) {
   printf("result %d %d %ld\n", rank, stage, result);
 }
 
+/* The entry of a task, as gcc's code calls it with `if(0)` and data that have a copy function: LLVM's runtime runs it
+ * on the data themselves, GNU's on a copy. */
+void start_task(void (*body)(void*), void* data, void (*copy)(void*, void*), long bytes, long align, _Bool is_deferred,
+                unsigned flags, void** depend, int priority, void* detach) __asm__("GOMP_task");
+static long task_data;
+static void copy_task(void* to, void* from) {
+  *(long*)to = *(const long*)from;
+}
+static void run_task(void* data) {
+  task_data = *(const long*)data;
+}
+static void task_at_once(void) {
+  long data = 7;
+  start_task(run_task, &data, copy_task, sizeof(data), sizeof(data), 0, 0, NULL, 0, NULL);
+}
+
+/* More than a stack, which the runtime copies for the task. */
+static struct { char bytes[12 << 20]; } large;
+static __attribute__((noinline)) void start_large_task(long* sum) {
+#pragma omp task firstprivate(large)
+  {
+#pragma omp atomic
+    *sum += large.bytes[sizeof(large) / 2];
+  }
+}
+
 static long tasks(void) {
   long sum = 0;
 #pragma omp parallel
-#pragma omp single
-  for (long i = 0; i < 8; ++i) {
-    const long cube = i * i * i;
-#pragma omp task shared(sum) firstprivate(cube)
+  {
+#pragma omp master
     {
-      spin(1);
+      task_at_once();
+      start_large_task(&sum);
+    }
+#pragma omp single
+    for (long i = 0; i < 8; ++i) {
+      const long cube = i * i * i;
+#pragma omp task shared(sum) firstprivate(cube)
+      {
+        spin(1);
 #pragma omp atomic
-      sum += cube;
+        sum += cube;
+      }
     }
   }
-  return sum;
+  return sum * 1000 + task_data;
 }
 
 static long nested(void) {
@@ -87,6 +121,21 @@ static long uneven(void) {
   return sum;
 }
 
+/* The same many times in one region: reading the clock at each barrier takes too much of the time. */
+static long phases(void) {
+  long sum = 0;
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+  for (int i = 0; i < 5000; ++i) {
+    if (omp_get_thread_num() == 0) {
+      for (volatile int turn = 0; turn < 1000; turn = turn + 1) {
+      }
+    }
+#pragma omp barrier
+    sum += 1;
+  }
+  return sum;
+}
+
 static long many_variables(void) {
   long a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, i = 9, j = 10, k = 11, l = 12, m = 13;
 #pragma omp parallel num_threads(2)
@@ -102,6 +151,7 @@ int main(int argc, char** argv) {
   long sum = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  large.bytes[sizeof(large) / 2] = 3;
   for (int round = 0; round < 2; ++round) { /* the second time it is known how long they are */
     sum = 0;
 #pragma omp parallel reduction(+ : sum)
@@ -190,6 +240,7 @@ int main(int argc, char** argv) {
     end_stage(kCopyPrivate, sum);
 
     end_stage(kManyVariables, many_variables());
+    end_stage(kPhases, phases());
   }
   MPI_Finalize();
   return 0;

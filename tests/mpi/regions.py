@@ -1,5 +1,5 @@
 """What regions.c and pool.c did, as the capture saw it: regions.py SIGNATURES RUNTIME, where SIGNATURES are ring_dump's.
-RUNTIME: gnu, llvm, or pool.
+RUNTIME: gnu, llvm, or of pool.c: pool, helper.
 
 No time is asserted, but what one is to another: threads that work side by side are more work than the longest of them.
 """
@@ -10,7 +10,8 @@ import sys
 STAGES = {
     1: (1, 2, 1.2, 2.01), 2: (1, 2, 1.0, 2.01), 3: (1, 2, 1.0, 2.01), 4: (1, 2, 1.0, 2.01), 5: (1, 2, 1.2, 2.01),
     6: (1, 2, 1.0, 2.01), 7: (1, 2, 1.0, 2.01), 8: (1, 2, 1.0, 4.01), 9: (1, 2, 1.0, 2.01), 10: None,
-    12: (1, 2, 1.0, 1.5), 13: (10000, 2, 1.0, 2.01), 14: (1, 2, 1.0, 2.01), 15: (1, 2, 1.0, 2.01)}
+    12: (1, 2, 1.0, 1.5), 13: (10000, 2, 1.0, 2.01), 14: (1, 2, 1.0, 2.01), 15: (1, 2, 1.0, 2.01),
+    16: (1, 2, 1.0, 1.5)}
 # LLVM's runtime runs tasks inside barriers, where they are not seen.
 LLVM = {6: (1, 2, 0.9, 2.01), 9: (1, 2, 0.9, 2.01)}
 
@@ -44,6 +45,14 @@ def wrong(values, wanted):
     return None
 
 
+def check_helper(stages):
+    """A thread that spins all the time is no pool, once a call has told."""
+    seen = [values for seen in stages.values() for values in seen]
+    pools = sum(values is not None for values in seen)
+    if len(seen) < 20 or pools * 4 > len(seen):
+        sys.exit(f'{pools} of {len(seen)} gaps have a pool')
+
+
 def check_pool(stages):
     """The first gap has no time before it to compare with."""
     gaps = [values for seen in stages.values() for values in seen[1:] if values is not None]
@@ -55,6 +64,8 @@ def main():
     stages = read(sys.argv[1])
     if sys.argv[2] == 'pool':
         return check_pool(stages)
+    if sys.argv[2] == 'helper':
+        return check_helper(stages)
     expected = {**STAGES, **(LLVM if sys.argv[2] != 'gnu' else {})}
     ranks = {rank for rank, _ in stages}
     mistakes = []

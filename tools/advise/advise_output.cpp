@@ -78,9 +78,12 @@ std::string table(const AdviseResult& result) {
   const Ranked& now = result.baseline.now;
   if (now.verdict == Verdict::kReplayed) {
     add(now, "=");
-    const std::string what = result.baseline.is_what_ran
-                                 ? "what ran"
-                                 : "what srun does without further flags: the trace does not say where it ran";
+    std::string what = result.baseline.is_what_ran
+                           ? "what ran"
+                           : "what srun does without further flags: the trace does not say where it ran";
+    if (result.baseline.others_s > 0)
+      what += fmt::format(", {} of it by other programs on its processors; all else here is without them",
+                          format_duration(result.baseline.others_s));
     out += report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", report::kTextWidth,
                         0);
   }
@@ -315,10 +318,12 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
   out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
-  for (const std::string& note : result.trust.notes())
+  std::vector<std::string> notes = result.trust.notes();
+  for (const std::string& note : {print.mpi_note, result.memory_note}) {
+    if (!note.empty()) notes.push_back(note);
+  }
+  for (const std::string& note : notes)
     out += report::wrap("Note: " + report::printable(note) + ".", report::kTextWidth, 0);
-  if (!print.mpi_note.empty())
-    out += report::wrap("Note: " + report::printable(print.mpi_note) + ".", report::kTextWidth, 0);
   return out;
 }
 
@@ -341,7 +346,9 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   json["error_basis"] = kBases[static_cast<std::size_t>(result.trust.basis())];
   if (result.trust.self_error_percent) json["self_error_percent"] = *result.trust.self_error_percent;
   if (!result.why_no_mapping.empty()) json["why_no_mapping"] = result.why_no_mapping;
-  if (!print.mpi_note.empty()) json["notes"].push_back(print.mpi_note);
+  for (const std::string& note : {print.mpi_note, result.memory_note}) {
+    if (!note.empty()) json["notes"].push_back(note);
+  }
   json["now"] = json_of(result.baseline.now, print.host_file);
   json["now"]["flags"] = flags_of_now(result);
   if (result.seen.share < 1) {
@@ -351,13 +358,14 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   }
   json["now"]["is_what_ran"] = result.baseline.is_what_ran;
   if (result.baseline.measured_s) json["now"]["measured_s"] = *result.baseline.measured_s;
+  if (result.baseline.others_s > 0) json["now"]["other_programs_s"] = result.baseline.others_s;
   json["candidates"] = nlohmann::json::array();
   for (const Ranked& one : result.ranking.ranked) {
     json["candidates"].push_back(json_of(one, print.host_file));
     nlohmann::json& shown = json["candidates"].back();
     if (one.candidate.needs_host_file()) shown["hosts"] = hosts_of(one.candidate);
     if (one.verdict == advisor::Verdict::kReplayed)
-      shown["error_percent"] = result.trust.half_width_percent(result.baseline.change_of(one));
+      shown["error_percent"] = result.baseline.half_width_percent(result.trust, one);
   }
   if (result.advice.chosen) {
     json["advice"] = {{"candidate", *result.advice.chosen},

@@ -1,5 +1,7 @@
 #include "tools/advise/advise_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -75,7 +77,7 @@ class Session {
     options_.candidates.fills_nodes = graph_.most_threads() > 0;
     result_.bytes = graph_.bytes();
     result_.messages = graph_.messages();
-    for (const auto& step : {&Session::find_baseline, &Session::look_at_baseline}) {
+    for (const auto& step : {&Session::find_baseline, &Session::find_memory_demand, &Session::look_at_baseline}) {
       if (Result<void> done = (this->*step)(*sets); !done) return done.error();
     }
     if (result_.seen.is_too_little()) return unknown();
@@ -83,6 +85,7 @@ class Session {
     if (candidates.empty())
       return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
     if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
+    judge_memory();
     if (Result<void> asked = ask_for_starts(); !asked) return asked.error();
     result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective,
                                      result_.schedule ? &*result_.schedule : nullptr);
@@ -169,14 +172,58 @@ class Session {
     return {};
   }
 
+  // --- memory
+  Result<void> find_memory_demand(const std::vector<advisor::NodeSet>& /*sets*/) {
+    engine::Target& ran = result_.baseline.now.candidate.target;
+    const engine::MemoryDomains& domains = ran.network->memory();
+    const double bytes_per_s = trace_.memory().demand.bytes_per_s;
+    if (!result_.baseline.is_what_ran || !domains.known() || !(bytes_per_s > 0)) return {};
+    ran.memory = engine::memory_demand(ran, domains, bytes_per_s);
+    options_.candidates.memory = ran.memory;
+    result_.memory_note =
+        fmt::format("memory: a rank alone in its memory domain demands {:.3g} GB/s", bytes_per_s / 1e9);
+    return {};
+  }
+
+  // How far times may be off for what is not known of it. Where nobody knows how dense the run was, the worst.
+  void judge_memory() {
+    const engine::Target& now = result_.baseline.now.candidate.target;
+    const std::uint32_t threads = graph_.most_threads();
+    const engine::RanDensity ran = result_.baseline.is_what_ran
+                                       ? engine::ran_density(now, threads)
+                                       : engine::ran_density(1, now.network->memory(), threads);
+    double most_percent = 0;
+    for (advisor::Ranked& one : result_.ranking.ranked) {
+      one.memory_percent = engine::unknown_demand_percent(ran, one.candidate.target, trace_.memory().demand);
+      most_percent = std::max(most_percent, one.memory_percent);
+    }
+    if (most_percent < 1) return;
+    result_.memory_note +=
+        result_.memory_note.empty() ? "memory: the demand of this program is not known" : ", or more";
+    result_.memory_note += fmt::format(
+        ": times with other numbers of ranks per memory domain may be off by up to {:.0f} % for it", most_percent);
+  }
+
+  // What ran as lbfd predicts it, where that differs: candidates, and what they are compared with, are without the
+  // other programs.
+  std::vector<engine::Target> what_ran_beside_others() const {
+    if (!result_.baseline.is_what_ran || !trace_.has_other_programs()) return {};
+    std::vector<engine::Target> ran{result_.baseline.now.candidate.target};
+    engine::set_other_programs(ran.front(), ran);
+    return ran;
+  }
+
   // --- the first pass: what runs now, its sensitivity, the longest chain
   Result<void> look_at_baseline(const std::vector<advisor::NodeSet>& /*sets*/) {
     advisor::Ranked& now = result_.baseline.now;
     Result<engine::Target> chain = chain_target(trace_.ranks());
     if (!chain) return chain.error();
+    const std::vector<engine::Target> beside_others = what_ran_beside_others();
+    std::vector<advisor::Replayed> as_it_ran;
     const advisor::ReplayBatch first_pass =
         [&](const std::vector<engine::Target>& targets) -> Result<std::vector<advisor::Replayed>> {
-      std::vector<engine::Target> all = targets;
+      std::vector<engine::Target> all = beside_others;
+      all.insert(all.end(), targets.begin(), targets.end());
       all.push_back(*chain);
       Result<AdviseTrace::Pass> pass = trace_.replay(all);
       if (!pass) return pass.error();
@@ -184,7 +231,8 @@ class Session {
           static_cast<std::uint64_t>(std::llround(pass->predictions.back().lbf_s / kChainMessageS));
       judge(*pass);
       pass->predictions.pop_back();
-      return outcomes(*pass);
+      as_it_ran = outcomes(*pass);
+      return std::vector(as_it_ran.begin() + static_cast<std::ptrdiff_t>(beside_others.size()), as_it_ran.end());
     };
     Result<std::vector<advisor::Replayed>> replayed = std::vector<advisor::Replayed>{};
     if (options_.sensitivity) {
@@ -197,8 +245,9 @@ class Session {
       replayed = first_pass({now.candidate.target});
       if (!replayed) return replayed.error();
     }
-    now.time_s = replayed->front().time_s;
-    now.why_stuck = replayed->front().why_stuck;
+    now.time_s = as_it_ran.front().time_s;
+    now.why_stuck = as_it_ran.front().why_stuck;
+    result_.baseline.others_s = std::max(0.0, now.time_s - replayed->front().time_s);
     now.verdict = now.why_stuck.empty() ? advisor::Verdict::kReplayed : advisor::Verdict::kStuck;
     now.bound = advisor::bound_of(now.candidate.target, graph_, result_.chain_messages);
     if (result_.seen.is_too_little()) {

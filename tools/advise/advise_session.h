@@ -55,6 +55,7 @@ struct AdviseResult {
   // (nothing: it cannot be told). From too little nothing is replayed but the baseline, and nothing advised.
   protocol::SeenRun seen;
   std::optional<std::pair<Seconds, Seconds>> now_interval_s;
+  std::string memory_note;  // what is assumed of the program's memory demand; empty: nothing
   advisor::Trust trust;
   advisor::Ranking ranking;
   std::uint32_t mappings_computed = 0;

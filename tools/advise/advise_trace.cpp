@@ -63,6 +63,7 @@ Result<advisor::CommGraph> AdviseTrace::graph() {
   });
   if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
   if (const Result<void> done = walk.finish(); !done) return done.error();
+  others_s_ = walk.matcher().stats().other_programs_s;
   return visitor.finish();
 }
 

@@ -25,8 +25,11 @@ class AdviseTrace {
   const std::vector<std::uint32_t>& node_of_rank() const { return trace_->node_of_rank(); }
   // The trace has the time inside calls, so that measured times are in it.
   bool has_measured_times() const { return call_s_ > 0; }
+  // Other programs had the processors of some rank.
+  bool has_other_programs() const { return others_s_ > 0; }
   const engine::MpiRules& mpi_rules() const { return mpi_.rules; }
   const std::string& mpi_note() const { return mpi_note_; }
+  const KnownMemory& memory() const { return trace_->memory(); }
 
   // Errors: those of the trace.
   Result<advisor::CommGraph> graph();
@@ -46,6 +49,7 @@ class AdviseTrace {
   std::string mpi_note_;
   std::function<void(double)> progress_;
   Seconds call_s_ = 0;
+  Seconds others_s_ = 0;
 };
 
 }  // namespace lbf::tools

@@ -19,7 +19,6 @@
 #include "advisor/candidate/start_source.h"
 #include "base/http_client.h"
 #include "report/accuracy.h"
-#include "report/other_programs.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "report/text.h"
@@ -200,8 +199,7 @@ Result<void> ask_for_run(CommandLine& line, AdviseOptions& options) {
   const report::Step& step = steps->back();
   if (line.ran_network.empty()) line.ran_network = step.network;
   ran.partition = step.partition;
-  // What it would have taken without the other programs, which are in no candidate.
-  if (!step.running() && step.measured_s) ran.measured_s = *step.measured_s - report::lost_s(step);
+  if (!step.running()) ran.measured_s = step.measured_s;
   if (const report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
     ran.cores = self->cores_per_node;
   ask_for_errors(*client, step, options);

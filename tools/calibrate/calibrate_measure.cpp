@@ -33,7 +33,7 @@ constexpr int kContactPairs = 4;         // ranks on each of the two nodes
 constexpr int kContactStarts = 4;
 constexpr int kTurnRanks = 4;                                 // as in calibrate_turn.c
 constexpr const char* kEndTogether = "--kill-on-bad-exit=1";  // where one rank crashes the others would wait for ever
-constexpr std::string_view kPingPongProgram = "lbf-calibrate-pingpong";
+constexpr Seconds kNodeSeconds = 15;                          // on a small node
 
 using LineSink = std::function<Result<void>(std::string_view line)>;
 
@@ -112,7 +112,7 @@ Result<void> run_lines(const std::vector<std::string>& command, const LineSink& 
   std::string words;  // up to the program; its arguments tell nothing
   for (const std::string& word : command) {
     words += (words.empty() ? "" : " ") + word;
-    if (word.ends_with(kPingPongProgram)) break;
+    if (word.ends_with(kPingPongProgram) || word.ends_with(kNodeProgram)) break;
   }
   return Error{ErrorCode::kUnavailable,
                fmt::format("'{}' {} {}: its own messages are above; does it work with 'hostname' in place of the "
@@ -133,7 +133,7 @@ Error ended_early(const std::string& before) {
 
 }  // namespace
 
-Result<std::string> find_pingpong(const std::string& asked) {
+Result<std::string> find_program(std::string_view name, const std::string& asked) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (!asked.empty()) {
@@ -144,11 +144,11 @@ Result<std::string> find_pingpong(const std::string& asked) {
   }
   const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   for (const fs::path& folder : {here, fs::path(LBF_LIBEXEC_DIR)}) {
-    if (fs::exists(folder / kPingPongProgram, ignored)) return (folder / kPingPongProgram).string();
+    if (fs::exists(folder / name, ignored)) return (folder / name).string();
   }
   return Error{ErrorCode::kNotFound, fmt::format("{} is neither in {} nor in {}: is lbf installed completely? (or give "
                                                  "--program FILE)",
-                                                 kPingPongProgram, here.string(), LBF_LIBEXEC_DIR)};
+                                                 name, here.string(), LBF_LIBEXEC_DIR)};
 }
 
 Seconds Measurements::round_s() const {
@@ -259,6 +259,25 @@ Result<LocalTimes> Measurements::local(const std::string& nodes) const {
                               });
   if (!done) return done.error();
   if (!measured.complete) return ended_early("copies and reductions");
+  return measured;
+}
+
+// --mem=0: all that there is.
+Result<NodeTimes> Measurements::node(const std::string& nodes) const {
+  NodeTimes measured;
+  Progress progress("memory", kNodeSeconds);
+  std::vector<std::string> words = options_.srun;
+  for (const char* word : {"-n1", "-N1", "--exclusive", "--mem=0", "--cpu-bind=none"}) words.emplace_back(word);
+  if (!nodes.empty()) words.push_back("--nodelist=" + nodes);
+  words.push_back(options_.node_program);
+  std::size_t samples = 0;
+  const auto done = run_lines(words, [&](std::string_view line) {
+    samples += line.starts_with("bandwidth") || line.starts_with("team") ? 1 : 0;
+    progress.show(samples);
+    return read_node_line(line, measured);
+  });
+  if (!done) return done.error();
+  if (!measured.complete || measured.gigabyte_ns.empty()) return ended_early("the memory bandwidth");
   return measured;
 }
 

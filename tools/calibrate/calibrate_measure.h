@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace lbf::tools {
 struct MeasureOptions {
   std::vector<std::string> srun;  // the command, in words
   std::string program;            // lbf-calibrate-pingpong
+  std::string node_program;       // lbf-calibrate-node
   std::vector<Bytes> sizes;
   Seconds seconds = 0;  // of a ping-pong
   int repeats = 0;      // least samples of each size
@@ -33,6 +35,8 @@ class Measurements {
   Result<Contacts> contacts(const std::string& nodes) const;
   Result<Turns> turns(Locality locality, const std::string& nodes) const;
   Result<LocalTimes> local(const std::string& nodes) const;
+  // One process that has all processors and all memory of a node.
+  Result<NodeTimes> node(const std::string& nodes) const;
 
   // The length of one round where a measurement has many.
   Seconds round_s() const;
@@ -46,8 +50,11 @@ class Measurements {
   MeasureOptions options_;
 };
 
+// The programs that it starts.
+inline constexpr std::string_view kPingPongProgram = "lbf-calibrate-pingpong";
+inline constexpr std::string_view kNodeProgram = "lbf-calibrate-node";
 // Beside this program in a build folder, else where it was installed; `asked`: the user's, may be empty.
 // Errors: kInvalidInput: `asked` cannot be run; kNotFound.
-Result<std::string> find_pingpong(const std::string& asked);
+Result<std::string> find_program(std::string_view name, const std::string& asked);
 
 }  // namespace lbf::tools

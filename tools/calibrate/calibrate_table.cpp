@@ -35,22 +35,6 @@ std::string microseconds(Seconds seconds) {
   return fmt::format("{:.3f}", seconds * 1e6);
 }
 
-// A TOML basic string.
-std::string toml_string(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      result += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
-
 // [[bytes, us], ...] in lines of a handy length.
 template <typename Row>
 std::string rows(const PingPong& measured, std::size_t per_line, Row row) {
@@ -199,10 +183,25 @@ bool shared_a_processor(const PingPong& measured) {
 
 }  // namespace
 
+std::string toml_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      result += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
 Error broken_line(std::string_view line) {
-  return {ErrorCode::kInvalidInput, "lbf-calibrate-pingpong printed '" + std::string(line.substr(0, 80)) +
+  return {ErrorCode::kInvalidInput, "a program of lbf-calibrate printed '" + std::string(line.substr(0, 80)) +
                                         "': does something else write to srun's stdout (a TaskProlog, a shell "
-                                        "start-up file), or is lbf-calibrate-pingpong of another version?"};
+                                        "start-up file), or is it of another version?"};
 }
 
 Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
@@ -355,6 +354,7 @@ std::string network_file(const Calibration& calibration) {
   }
 
   if (calibration.local) text += local_table(*calibration.local);
+  if (calibration.node) text += node_tables(*calibration.node);
   if (calibration.link) {
     text += fmt::format("\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = {:.3f}\n",
                         link_bandwidth(*calibration.link).bytes_per_s / 1e6);
@@ -418,6 +418,7 @@ std::string network_file(const Calibration& calibration) {
             spread_table("self_node_spread_us", *calibration.self_node);
   }
   if (calibration.local) text += local_about(*calibration.local);
+  if (calibration.node) text += node_about(*calibration.node);
   return text;
 }
 

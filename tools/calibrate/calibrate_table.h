@@ -14,11 +14,15 @@
 #include "base/units.h"
 #include "tools/calibrate/calibrate_contacts.h"
 #include "tools/calibrate/calibrate_local_table.h"
+#include "tools/calibrate/calibrate_node_table.h"
 
 namespace lbf::tools {
 
 // A line that no program of lbf-calibrate prints.
 Error broken_line(std::string_view line);
+
+// A TOML basic string.
+std::string toml_string(std::string_view text);
 
 // Everything that one run of lbf-calibrate-pingpong printed.
 struct PingPong {
@@ -99,6 +103,7 @@ struct Calibration {
   std::optional<Turns> remote_turns;
   std::optional<Turns> self_node_turns;
   std::optional<LocalTimes> local;  // nothing: no [local] in the file
+  std::optional<NodeTimes> node;    // nothing: no [memory] and [threads] in the file
 };
 
 // The text of the network file.

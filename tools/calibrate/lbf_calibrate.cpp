@@ -52,6 +52,9 @@ struct Options {
   Bytes footprint = kDefaultFootprint;
   Seconds seconds = kDefaultSeconds;
   bool quick = false;
+  bool memory = false;
+
+  bool measures_messages() const { return only != "memory"; }
 };
 
 int fail(const Error& error) {
@@ -72,6 +75,7 @@ Result<void> check_name(const Options& options) {
 
 // Fills in the file to write. What cannot work is known before a minute of measuring.
 Result<void> check_output(Options& options) {
+  if (options.output.empty() && !options.measures_messages()) options.output = "-";
   if (options.output == "-") return {};
   if (options.output.empty()) options.output = fmt::format("{}/{}.toml", kNetworksFolder, options.name);
   std::error_code ignored;
@@ -92,9 +96,14 @@ Result<MeasureOptions> measure_options(const Options& options) {
   if (!srun) return srun.error();
   if (srun->empty()) return invalid_input("--srun is empty: give a command, for example --srun srun");
   measure.srun = std::move(*srun);
-  auto program = find_pingpong(options.program);
+  auto program = find_program(options.measures_messages() ? kPingPongProgram : kNodeProgram, options.program);
   if (!program) return program.error();
   measure.program = std::move(*program);
+  if (options.memory) {
+    auto node_program = options.measures_messages() ? find_program(kNodeProgram, "") : measure.program;
+    if (!node_program) return node_program.error();
+    measure.node_program = std::move(*node_program);
+  }
   Result<std::vector<Bytes>> sizes = options.sizes.empty() ? default_sizes() : parse_sizes(options.sizes);
   if (!sizes) return sizes.error();
   measure.sizes = std::move(*sizes);
@@ -103,6 +112,19 @@ Result<MeasureOptions> measure_options(const Options& options) {
   measure.footprint = options.footprint;
   measure.pairs = options.pairs;
   return measure;
+}
+
+// For the end of a network file that has neither table yet.
+std::string node_file_part(const Calibration& calibration) {
+  std::string about;
+  std::string text = fmt::format("# Measured by lbf-calibrate: {}. Append it to a network file.\n", calibration.date);
+  const std::string lines = node_about(*calibration.node);
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at);
+    about += (lines[at] == '#' ? "" : "# ") + lines.substr(at, end + 1 - at);
+    at = end + 1;
+  }
+  return text + about + node_tables(*calibration.node);
 }
 
 // Where inside one node is measured: a node of the list, or of those that the measurement between two had.
@@ -139,7 +161,7 @@ Result<void> measure_remote(const Options& options, const Measurements& measurem
   return {};
 }
 
-Result<Calibration> measure_all(const Options& options, const Measurements& measurements) {
+Result<Calibration> measure_messages(const Options& options, const Measurements& measurements) {
   Calibration calibration;
   if (options.only != "self-node") {
     if (auto done = measure_remote(options, measurements, calibration); !done) return done.error();
@@ -156,6 +178,18 @@ Result<Calibration> measure_all(const Options& options, const Measurements& meas
   auto alone = measurements.local(one_node);
   if (!alone) return alone.error();
   calibration.local = std::move(*alone);
+  return calibration;
+}
+
+Result<Calibration> measure_all(const Options& options, const Measurements& measurements) {
+  Result<Calibration> calibration =
+      options.measures_messages() ? measure_messages(options, measurements) : Calibration{};
+  if (!calibration || !options.memory) return calibration;
+  auto node = measurements.node(one_node_of(options, calibration->remote));
+  if (!node) return node.error();
+  calibration->node = std::move(*node);
+  if (const std::string warning = node_warning(*calibration->node); !warning.empty())
+    std::cerr << "lbf-calibrate: warning: " << warning << "\n";
   return calibration;
 }
 
@@ -198,11 +232,16 @@ void print_summary(const Calibration& calibration) {
     std::cout << fmt::format("  self-node ({}): {}\n", calibration.self_node->nodes[0],
                              one_way(*calibration.self_node));
   }
-  std::cout << fmt::format("  local ({}): {}\n", calibration.local->node, local_summary(*calibration.local));
+  if (calibration.local)
+    std::cout << fmt::format("  local ({}): {}\n", calibration.local->node, local_summary(*calibration.local));
+  if (calibration.node)
+    std::cout << fmt::format("  memory ({}): {}\n", calibration.node->node, node_summary(*calibration.node));
 }
 
 int calibrate(Options& options, const std::string& typed) {
-  if (const Result<void> checked = check_name(options); !checked) return fail(checked.error());
+  if (options.measures_messages()) {
+    if (const Result<void> checked = check_name(options); !checked) return fail(checked.error());
+  }
   Result<MeasureOptions> measure = measure_options(options);
   if (!measure) return fail(measure.error());
   if (const Result<void> checked = check_output(options); !checked) return fail(checked.error());
@@ -212,7 +251,7 @@ int calibrate(Options& options, const std::string& typed) {
   calibration->date = utc_timestamp(std::time(nullptr));
   calibration->command = typed;
   calibration->footprint_bytes = options.footprint;
-  const std::string text = network_file(*calibration);
+  const std::string text = options.measures_messages() ? network_file(*calibration) : node_file_part(*calibration);
   if (options.output == "-") {
     std::cout << text;
     return 0;
@@ -249,7 +288,10 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_flag("--quick", options.quick, "5 seconds instead");
-  app.add_option("--only", options.only, "measure one of the two")->check(CLI::IsMember({"remote", "self-node"}));
+  app.add_option("--only", options.only, "measure one of the two; memory: as --memory, and no messages")
+      ->check(CLI::IsMember({"remote", "self-node", "memory"}));
+  app.add_flag("--memory", options.memory,
+               "measure memory bandwidth, and the start of OpenMP threads, on one node, which has to be idle");
   app.add_option("--pairs", options.pairs,
                  "ranks of each node that stream at the same time, to see what its link carries")
       ->check(CLI::Range(1, kMostPairs))
@@ -267,7 +309,8 @@ int run(int argc, char** argv) {
     return fail(invalid_input(std::string(error.what()) + "; lbf-calibrate --help lists the options"));
   }
   ::setenv("LBF_PREDICT", "off", 1);  // what is measured is not to be captured
-  if (options.name.empty()) {
+  options.memory = options.memory || !options.measures_messages();
+  if (options.name.empty() && options.measures_messages()) {
     return fail(invalid_input("--name is missing: what the network is called in reports; lbf-calibrate --help"));
   }
   std::string typed;

@@ -51,6 +51,11 @@ bool names_end_of_rank(const std::string& line) {
   return line.starts_with("srun: error: ") && line.find(": task") != std::string::npos;
 }
 
+// srun ends the other ranks for the one that failed, and may hear of their end first.
+bool names_rank_ended_by_srun(const std::string& line) {
+  return line.ends_with(": Killed") || line.ends_with(": Terminated");
+}
+
 // The first line that says something (a rule or an empty line does not), or the signal that ended the first
 // rank that failed: the others are ended for it, and say what they like. Of an exit code its own words say
 // more.
@@ -62,7 +67,7 @@ std::string first_words(const std::string& output) {
     if (!says || line.find(kSignalFollows) != std::string::npos) continue;
     const bool ended = names_end_of_rank(line);
     if (first.empty() || (ended && line.find(": Exited with exit code") == std::string::npos)) first = line;
-    if (ended) break;
+    if (ended && !names_rank_ended_by_srun(line)) break;
   }
   return first.size() > kMostQuoted ? first.substr(0, kMostQuoted) + "..." : first;
 }

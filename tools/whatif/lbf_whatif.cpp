@@ -181,12 +181,18 @@ Result<WhatIfResult> predict(const CommandLine& line) {
     question = std::move(*made);
   }
   WhatIfOptions options = line.targets;
+  if (options.memory.ranks_per_domain == 0) options.memory = (*trace)->memory();
+  options.memory.network = (*trace)->memory().network;
+  result.memory = options.memory;
+  result.domains_that_ran = domains_that_ran(options.memory, options.networks_dir);
   if (line.one_node_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
   std::vector<std::string> notes;
   Result<std::vector<engine::Target>> targets = make_targets(options, result.ranks, notes);
   if (!targets) return targets.error();
   for (const std::string& note : notes) kMessages.note(note);
   result.targets = std::move(*targets);
+  // A procedure that runs elsewhere would not meet them as they came.
+  if (!question && (*trace)->self()) set_other_programs(*(*trace)->self(), result.targets);
   Result<Replay> replay = make_replay(result.ranks, result.targets, question);
   if (!replay) return replay.error();
 

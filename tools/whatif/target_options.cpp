@@ -1,11 +1,25 @@
 #include "tools/whatif/target_options.h"
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/number.h"
 #include "tools/support/environment.h"
 
 namespace lbf::tools {
+
+// "9500", "9500,2". 0 MB/s: not known.
+static std::optional<KnownMemory> parse_memory(const std::string& text) {
+  constexpr double kMostMegabytesPerS = 1e12;
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const auto demand = parse_number<double>(text.substr(0, comma));
+  const auto ranks = comma == text.size() ? std::optional(1U) : parse_number<std::uint32_t>(text.substr(comma + 1));
+  if (!demand || !(*demand >= 0 && *demand <= kMostMegabytesPerS) || !ranks || *ranks == 0) return std::nullopt;
+  KnownMemory memory{{}, *ranks, {}};
+  if (*demand > 0) memory.demand = {*demand * 1e6, *demand * 1e6};
+  return memory;
+}
 
 std::string check_positive(const std::string& text) {
   // Beyond them it is a mistake, and a time would have 300 digits.
@@ -35,6 +49,16 @@ void add_target_options(CLI::App& command, WhatIfOptions& options, const std::st
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 20));
+  added.push_back(
+      command
+          .add_option_function<std::string>(
+              "--memory-demand",
+              [&options](const std::string& text) { options.memory = parse_memory(text).value_or(KnownMemory{}); },
+              "MB/s that a rank with a memory domain for itself demands; behind a comma how many ranks a domain had "
+              "where it ran, as in 9500,2 (default 1; of a job: what lbfd knows). Networks with [memory]")
+          ->check([](const std::string& text) {
+            return parse_memory(text) ? std::string() : "'" + text + "' is not MB/s, or MB/s and ranks, as in 9500,2";
+          }));
   add("--placement", options.placements, "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
       ->allow_extra_args(false);
   add("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")

@@ -74,12 +74,15 @@ std::string targets_body(const WhatIfResult& result) {
                               : "No prediction: " + why) +
           ".</p>";
   }
+  if (const std::string others = others_note(result); !others.empty())
+    out += "<p>O" + escaped(others.substr(1)) + ".</p>";
   std::vector<std::vector<std::string>> rows;
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const engine::Target& target = result.targets[t];
     const std::string threads = target.threads != 0 ? fmt::format(", {} threads", target.threads) : std::string();
     rows.push_back({std::to_string(target.nodes), target.placement.substr(0, 48) + threads, target.network->name(),
-                    contention_name(target.network->contention()), seconds_cell(result.predictions[t])});
+                    contention_name(target.network->contention()),
+                    seconds_cell(result.predictions[t]) + (is_beside_others(result, target) ? " +" : "")});
     if (first.seen_share >= 1) continue;
     for (std::string& bound : shown_interval(result, result.predictions[t], "%.6g"))
       rows.back().push_back(std::move(bound));

@@ -41,6 +41,27 @@ nlohmann::ordered_json topology_json(const engine::Target& target) {
 
 }  // namespace
 
+// See engine::unknown_demand_percent. Where nobody knows how dense the run was, the worst.
+static double memory_percent(const WhatIfResult& result, const engine::Target& target) {
+  const engine::RanDensity ran = engine::ran_density(std::max(1U, result.memory.ranks_per_domain),
+                                                     result.domains_that_ran, result.stats.region_threads);
+  return engine::unknown_demand_percent(ran, target, result.memory.demand);
+}
+
+// A line of the table; empty: no target says anything of memory.
+static std::string memory_line(const WhatIfResult& result) {
+  std::string text;
+  if (std::ranges::any_of(result.targets, engine::shares_memory)) {
+    text = "  memory: a rank alone in its memory domain demands " +
+           format_number(result.memory.demand.bytes_per_s / 1e9, "%.3g") + " GB/s\n";
+  }
+  double most = 0;
+  for (const engine::Target& target : result.targets) most = std::max(most, memory_percent(result, target));
+  if (most < 1) return text;
+  return text + "  memory: the demand is not known (--memory-demand): times may be off by up to " +
+         format_number(most, "%.0f") + " % for it\n";
+}
+
 bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction) {
   return result.why_partial.empty() && !prediction.why_stuck.empty();
 }
@@ -62,6 +83,19 @@ std::array<std::string, 2> shown_interval(const WhatIfResult& result, const engi
   return {format_number(prediction.low_s, format), format_number(prediction.high_s, format)};
 }
 
+bool is_beside_others(const WhatIfResult& result, const engine::Target& target) {
+  return result.stats.other_programs_s > 0 && target.other_programs == engine::OtherPrograms::kAsTheyRan;
+}
+
+std::string others_note(const WhatIfResult& result) {
+  if (!(result.stats.other_programs_s > 0)) return {};
+  const std::string took = "other programs had the processors for " +
+                           format_number(result.stats.other_programs_s, "%.3f") + " s of all ranks together, ";
+  if (std::ranges::any_of(result.targets, [&](const auto& target) { return is_beside_others(result, target); }))
+    return took + "which are in the time of the configuration that ran (+) and in no other";
+  return took + "which are in no time here: no target is known to be the configuration that ran";
+}
+
 std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
@@ -76,7 +110,9 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["contention"] = contention_name(target.network->contention());
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
     entry["waiting"] = engine::waiting_name(target.waiting);
+    if (result.stats.other_programs_s > 0) entry["beside_other_programs"] = is_beside_others(result, target);
     entry["oversubscribed"] = engine::is_oversubscribed(target, result.stats.region_threads);
+    entry["memory_percent"] = memory_percent(result, target);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     const std::string why = why_unknown(result, prediction);
     const bool is_known = why.empty() && !is_stuck(result, prediction);
@@ -96,6 +132,7 @@ std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json root;
   root["predictions"] = std::move(predictions);
   root["ranks"] = result.ranks;
+  root["memory_demand_MBps"] = result.memory.demand.bytes_per_s / 1e6;
   root["events"] = result.stats.events;
   root["messages"] = result.stats.messages;
   root["collectives"] = result.stats.collectives;
@@ -110,6 +147,7 @@ std::string whatif_json(const WhatIfResult& result) {
   root["io_bytes_written"] = result.stats.bytes_written;
   root["unmodelled_calls"] = result.stats.unmodelled_calls;
   root["unmodelled_s"] = result.stats.unmodelled_s;
+  root["other_programs_s"] = result.stats.other_programs_s;
   root["lost_events"] = result.stats.lost_events;
   root["why_partial"] = result.why_partial;
   if (result.procedures) add_procedure_json(*result.procedures, result.predictions, root);
@@ -138,12 +176,14 @@ std::string whatif_table(const WhatIfResult& result) {
     text += "  " + count(result.stats.approximated_collectives, "collective call is", "collective calls are") +
             " approximated (rules of " + engine::mpi_library_name(result.mpi_rules.library) + ")\n";
   }
+  if (const std::string others = others_note(result); !others.empty()) text += "  " + others + "\n";
   if (!result.targets.empty() && result.targets.front().waiting == engine::Waiting::kSpin) {
     text += "  ranks that wait for a message keep their share of the processor\n";
   }
   if (!result.targets.empty() && result.targets.front().topology != nullptr) {
     text += "  switch hops between nodes as in " + result.targets.front().topology->file() + "\n";
   }
+  text += memory_line(result);
   std::set<std::string> nominal;
   for (const engine::Target& target : result.targets) {
     if (target.network->nominal()) nominal.insert(target.network->name());
@@ -200,7 +240,7 @@ std::string whatif_table(const WhatIfResult& result) {
     }
     const bool marked = r > 0 && engine::is_oversubscribed(result.targets[r - 1], result.stats.region_threads);
     any_oversubscribed |= marked;
-    text += line + (marked ? " *\n" : "\n");
+    text += line + (r > 0 && is_beside_others(result, result.targets[r - 1]) ? " +" : "") + (marked ? " *\n" : "\n");
   }
   if (any_oversubscribed) text += "  * more ranks or threads than processors on a node: the least exact predictions\n";
   if (result.procedures) text += procedure_table(*result.procedures, result.targets, result.predictions);

@@ -9,6 +9,7 @@
 #include "predictor/daemon/steps/step_cost.h"
 #include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/procedure_question.h"
+#include "tools/whatif/whatif_targets.h"
 
 namespace lbf::tools {
 
@@ -18,6 +19,8 @@ struct WhatIfResult {
   std::vector<engine::Target> targets;
   std::vector<engine::Prediction> predictions;
   std::vector<daemon::StreamCost> costs;  // of the capture
+  KnownMemory memory;
+  engine::MemoryDomains domains_that_ran;  // see domains_that_ran()
   engine::PredictorStats stats;
   engine::MpiRules mpi_rules;
   std::string mpi_note;                       // not empty: the library's own rules are not known here (mpi_rules_note)
@@ -34,6 +37,11 @@ std::string shown_seconds(const WhatIfResult& result, const engine::Prediction& 
 // The 95 % interval as a table has it; "-" where it cannot be told.
 std::array<std::string, 2> shown_interval(const WhatIfResult& result, const engine::Prediction& prediction,
                                           const char* format);
+
+// Whether TARGET is predicted beside the other programs that had the processors of the run.
+bool is_beside_others(const WhatIfResult& result, const engine::Target& target);
+// What the predictions make of these programs' time; empty: there was none.
+std::string others_note(const WhatIfResult& result);
 
 std::string whatif_json(const WhatIfResult& result);
 std::string whatif_table(const WhatIfResult& result);

@@ -83,6 +83,12 @@ Result<std::shared_ptr<const engine::Network>> find_network(const std::string& n
   return std::make_shared<const engine::Network>(std::move(*network));
 }
 
+engine::MemoryDomains domains_that_ran(const KnownMemory& memory, const std::string& networks_dir) {
+  if (memory.network.empty()) return {};
+  const auto network = find_network(memory.network, networks_dir);
+  return network ? (*network)->memory() : engine::MemoryDomains{};
+}
+
 Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks,
                                                  std::vector<std::string>& notes) {
   std::vector<std::shared_ptr<const engine::Network>> networks;
@@ -116,6 +122,7 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
       nodelist = std::move(*found);
     }
   }
+  const engine::MemoryDomains domains = domains_that_ran(options.memory, options.networks_dir);
   std::vector<engine::Target> targets;
   constexpr std::uint32_t kAsManyAsRan = 0;
   const std::vector<std::uint32_t> thread_counts =
@@ -152,6 +159,10 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
         target.waiting = options.waiting;
         target.network = network;
         target.placement = placement;
+        if (const auto& ran_in = domains.known() ? domains : network->memory(); ran_in.known()) {
+          target.memory = engine::memory_demand(ranks, std::max(1U, options.memory.ranks_per_domain), ran_in,
+                                                options.memory.demand.bytes_per_s);
+        }
         for (const std::uint32_t threads : thread_counts) {
           target.threads = threads;
           targets.push_back(target);
@@ -160,6 +171,24 @@ Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, R
     }
   }
   return targets;
+}
+
+void set_other_programs(const report::TargetPrediction& self, std::vector<engine::Target>& targets) {
+  if (targets.empty() || !self.nodes || !self.cores_per_node) return;
+  engine::Target ran;
+  auto placed =
+      engine::place_ranks(self.placement, static_cast<Rank>(targets.front().node_of_rank.size()), *self.nodes);
+  if (!placed) return;
+  ran.node_of_rank = std::move(*placed);
+  ran.nodes = *self.nodes;
+  ran.cores_per_node = *self.cores_per_node;
+  ran.speed = self.speed.value_or(1);
+  ran.threads = static_cast<std::uint32_t>(self.threads.value_or(0));
+  for (const engine::Target& target : targets) {
+    if (target.network->name() == self.network && contention_name(target.network->contention()) == self.contention)
+      ran.network = target.network;
+  }
+  if (ran.network != nullptr) engine::set_other_programs(ran, targets);
 }
 
 }  // namespace lbf::tools

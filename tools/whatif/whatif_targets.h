@@ -7,14 +7,24 @@
 #include <vector>
 
 #include "base/result.h"
+#include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/target.h"
+#include "report/step.h"
 
 namespace lbf::tools {
+
+// What is known of how a program uses memory (docs/adr/0014-memory.md).
+struct KnownMemory {
+  engine::KnownDemand demand;
+  std::uint32_t ranks_per_domain = 0;  // where it ran; 0: not known
+  std::string network;                 // whose domains these were; empty: each target's
+};
 
 struct WhatIfOptions {
   std::vector<std::uint32_t> nodes;     // empty: as many as map=... names
   std::vector<std::uint32_t> cores{1};  // of every node, or by node
   std::vector<std::uint32_t> threads;   // of each rank's parallel regions; empty: as many as ran
+  KnownMemory memory;
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};
   std::vector<double> speeds{1.0};  // of every node, or by node
@@ -32,9 +42,15 @@ struct WhatIfOptions {
 Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
                                                             const std::string& networks_dir);
 
+// The memory domains where a trace ran, by MEMORY.network; not known() without it, or where its file is not here.
+engine::MemoryDomains domains_that_ran(const KnownMemory& memory, const std::string& networks_dir);
+
 // NOTES get what is assumed of the topology. Errors: kInvalidInput names the option; those of find_network, place_ranks
 // and TopologyFile.
 Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks,
                                                  std::vector<std::string>& notes);
+
+// engine::set_other_programs for the configuration that ran, as lbfd's prediction SELF of it describes it.
+void set_other_programs(const report::TargetPrediction& self, std::vector<engine::Target>& targets);
 
 }  // namespace lbf::tools

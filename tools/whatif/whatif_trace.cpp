@@ -45,6 +45,7 @@ class TextTrace final : public WhatIfTrace {
   Rank ranks() const override { return header_.ranks; }
   const std::string& library() const override { return header_.library; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return header_.node_of_rank; }
+  const std::optional<report::TargetPrediction>& self() const override { return no_self_; }
   std::vector<daemon::StreamCost> costs() const override { return {}; }  // text traces do not say
 
   Result<std::vector<std::string>> procedures(Samples) override {
@@ -78,6 +79,7 @@ class TextTrace final : public WhatIfTrace {
   std::string path_;
   TraceInfo header_;
   const std::set<std::string> none_;
+  const std::optional<report::TargetPrediction> no_self_;
   std::uintmax_t bytes_;
 };
 
@@ -127,9 +129,11 @@ struct Source {
 
 class StoredTrace final : public WhatIfTrace {
  public:
-  static Result<std::unique_ptr<WhatIfTrace>> make(std::vector<Source> sources) {
+  static Result<std::unique_ptr<WhatIfTrace>> make(std::vector<Source> sources,
+                                                   std::optional<report::TargetPrediction> self = {}) {
     auto trace = std::make_unique<StoredTrace>();
     trace->sources_ = std::move(sources);
+    trace->self_ = std::move(self);
     if (Result<void> indexed = trace->index(); !indexed) return indexed.error();
     if (Result<void> looked = trace->look_at_start(); !looked) return looked.error();
     return std::unique_ptr<WhatIfTrace>(std::move(trace));
@@ -137,6 +141,7 @@ class StoredTrace final : public WhatIfTrace {
   Rank ranks() const override { return ranks_; }
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
+  const std::optional<report::TargetPrediction>& self() const override { return self_; }
   std::vector<daemon::StreamCost> costs() const override {
     std::vector<daemon::StreamCost> costs;
     for (const auto& [node, cost] : costs_) costs.push_back(cost);
@@ -319,6 +324,7 @@ class StoredTrace final : public WhatIfTrace {
   Rank ranks_ = 0;
   std::string library_;
   std::vector<std::uint32_t> node_of_rank_;
+  std::optional<report::TargetPrediction> self_;
   std::map<std::uint32_t, daemon::StreamCost> costs_;  // by node
 };
 
@@ -369,13 +375,21 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
 
 // --- lbfd
 
+KnownMemory memory_of(const report::Step& step) {
+  KnownMemory memory{{}, step.ranks_per_domain.value_or(0), step.network};
+  memory.demand.bytes_per_s = step.memory_demand_MBps.value_or(0) * 1e6;
+  const double most_MBps = step.memory_most_MBps.value_or(0);
+  if (most_MBps > 0) memory.demand.most_bytes_per_s = most_MBps * 1e6;
+  return memory;
+}
+
 Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
   HttpClientOptions options;
   options.total_timeout_s = 0;  // a trace may be gigabytes
   options.response_limit_bytes = Bytes{4} << 30;
   Result<HttpClient> client = HttpClient::make(server, options);
   if (!client) return client.error();
-  Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(wanted));
+  Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?summary=1&" + report::query_of(wanted));
   if (!answer) {
     Error error = answer.error();
     if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
@@ -408,7 +422,11 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
   if (!answer) return answer.error();
   if (answer->status != 200) return error_of_response(*answer);
   if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};
-  return StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}});
+  const report::TargetPrediction* const self = step.self();
+  auto trace = StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}},
+                                 self != nullptr ? std::optional(*self) : std::nullopt);
+  if (trace) (*trace)->set_memory(memory_of(step));
+  return trace;
 }
 
 // The one job that TEXT names; nothing: it names none, or several.

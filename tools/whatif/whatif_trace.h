@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 #include "base/result.h"
 #include "event/text_trace.h"
 #include "predictor/daemon/steps/step_cost.h"
+#include "report/step.h"
+#include "tools/whatif/whatif_targets.h"
 
 namespace lbf::tools {
 
@@ -26,6 +29,9 @@ class WhatIfTrace {
   virtual const std::string& library() const = 0;
   // Node of each rank where the program ran; empty: the trace does not know.
   virtual const std::vector<std::uint32_t>& node_of_rank() const = 0;
+  // lbfd's prediction of the configuration that ran; empty: lbfd has none, or the trace is a file, which does not know
+  // processors and network.
+  virtual const std::optional<report::TargetPrediction>& self() const = 0;
   // Reads the whole trace for its procedures' names: what events name them by number from then on. A trace that names
   // none has none. kStandIn: what was not measured, or not to the end, but sampled well enough (StepProcedures) is
   // among them, and the events have its average times.
@@ -42,6 +48,12 @@ class WhatIfTrace {
   virtual const std::set<std::string>& sampled() const = 0;
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
+  // Of a job, what lbfd knows.
+  const KnownMemory& memory() const { return memory_; }
+  void set_memory(const KnownMemory& memory) { memory_ = memory; }
+
+ private:
+  KnownMemory memory_;
 };
 
 // WHAT: a path, or JOBID[.STEP] of a job that lbfd at `server` knows (nothing of that name may exist as a

@@ -29,6 +29,8 @@ class Configurator {
   void leave_out_idle_nodes();
   std::uint32_t cores_per_node(const Streams& streams);
   void find_topology_nodes();
+  void find_memory_demand();
+  void note_unknown_demand();
   std::vector<engine::Target> make_targets();
 
   const StepTrace& trace_;
@@ -141,6 +143,36 @@ void Configurator::find_topology_nodes() {
   out_.ran.topology_node_of_node = std::move(nodes);
 }
 
+// From earlier runs of the program with other numbers of ranks per domain.
+void Configurator::find_memory_demand() {
+  const engine::MemoryDomains& memory = out_.ran.network->memory();
+  if (!memory.known()) return;
+  out_.ranks_per_domain = engine::ranks_per_domain(out_.ran, memory);
+  std::vector<engine::DenseRun> runs;
+  for (const auto& [density, work_s] : options_.work_by_density) runs.push_back({density, work_s});
+  out_.demand = engine::fitted_demand(memory, runs);
+  if (!(out_.demand.bytes_per_s > 0)) return;
+  out_.ran.memory = engine::memory_demand(out_.ran, memory, out_.demand.bytes_per_s);
+  remarks_.add_note(
+      fmt::format("memory: a rank alone in its memory domain demands {:.3g} GB/s, by earlier runs with {} "
+                  "and {} ranks per domain",
+                  out_.demand.bytes_per_s / 1e9, runs.front().ranks_per_domain, runs.back().ranks_per_domain));
+}
+
+// Where targets would differ for it. Parallel regions are known when they come.
+void Configurator::note_unknown_demand() {
+  if (out_.ranks_per_domain == 0) return;
+  const engine::RanDensity ran = engine::ran_density(out_.ran, 0);
+  double most_percent = 0;
+  for (const engine::Target& target : out_.targets)
+    most_percent = std::max(most_percent, engine::unknown_demand_percent(ran, target, out_.demand));
+  if (most_percent < 1) return;
+  remarks_.add_note(fmt::format(
+      "memory: the demand of this program {}: targets with other numbers of ranks per memory domain than {} may be off "
+      "by up to {:.0f} % for it; a run with another number would tell",
+      out_.demand.bytes_per_s > 0 ? "may be more" : "is not known", out_.ranks_per_domain, most_percent));
+}
+
 std::vector<engine::Target> Configurator::make_targets() {
   if (!networks_.own_note().empty()) remarks_.add_note(networks_.own_note());
   auto selection = networks_.select(step_.networks);
@@ -172,7 +204,9 @@ StepConfiguration Configurator::work_out() {
   ran.network = networks_.own();
   ran.cores_per_node = cores_per_node(streams);
   find_topology_nodes();
+  find_memory_demand();
   out_.targets = ranked_targets(make_targets(), step_.networks);
+  note_unknown_demand();
   return std::move(out_);
 }
 

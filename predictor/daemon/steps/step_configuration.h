@@ -11,12 +11,15 @@
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/step_remarks.h"
 #include "predictor/daemon/steps/step_run_options.h"
+#include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/target.h"
 
 namespace lbf::daemon {
 
 struct StepConfiguration {
   engine::Target ran;
+  std::uint32_t ranks_per_domain = 0;   // of the memory domains of ran's network; 0: it has none
+  engine::KnownDemand demand;           // of memory
   std::vector<std::uint32_t> nodes;     // ran's nodes: their indices among the description's nodes, ascending
   std::vector<engine::Target> targets;  // ranked; the configuration that ran first
 };

@@ -21,13 +21,14 @@ Seconds largest(const std::vector<Seconds>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-// What a prediction is compared with: the measured run where both are whole, else the measured time of the same events;
-// without the time that a suspended job stood still, and, where the target has no other programs, without theirs. A run
-// that was ended by force may have no message under way: then only the step's reasons tell.
+// What a prediction is compared with: the measured run where both are whole, without the time that a suspended job
+// stood still, else the measured time of the same events, which do not have it; and, where the target has no other
+// programs, without theirs. A run that was ended by force may have no message under way: then only the step's reasons
+// tell.
 Seconds measured_for(const engine::Prediction& prediction, const engine::Target& target, const MeasuredRun& run) {
   const bool whole = run.is_whole() && prediction.complete && run.measured_s > 0;
-  return std::max(0.0, (whole ? run.measured_s : largest(prediction.rank_measured_s)) - run.longest_stop_s -
-                           (target.other_programs == engine::OtherPrograms::kLeftOut ? run.lost_s : 0));
+  const Seconds ran_s = whole ? run.measured_s - run.longest_stop_s : largest(prediction.rank_measured_s);
+  return std::max(0.0, ran_s - (target.other_programs == engine::OtherPrograms::kLeftOut ? run.lost_s : 0));
 }
 
 // The step is whole, so it ends on some target: what holds it up on this one is the target.
@@ -52,6 +53,7 @@ void StepPredictions::begin(StepConfiguration& configuration) {
     }
     targets_ = {targets_[options_.picture->target()]};
   }
+  demand_ = configuration.demand;
   // With a limit the configuration that ran goes alone: whatever happens to the others, it is predicted.
   const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited()) ||
                        (options_.accounts != nullptr && options_.picture == nullptr);
@@ -257,6 +259,10 @@ db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predict
   out.network = target.network->name();
   out.contention = contention_name(target.network->contention());
   out.speed = target.speed;
+  if (ran_->network->memory().known()) {
+    const engine::RanDensity ran = engine::ran_density(*ran_, static_cast<std::uint32_t>(run.threads));
+    out.memory_percent = engine::unknown_demand_percent(ran, target, demand_);
+  }
   out.topology = topology_of(target);
   const bool same_network = target.network == ran_->network;
   const bool same_place = is_place_that_ran(target) && (run.threads == 0 || out.threads == run.threads);

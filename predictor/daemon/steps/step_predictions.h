@@ -21,6 +21,7 @@
 #include "predictor/daemon/steps/step_run_options.h"
 #include "predictor/daemon/steps/trace_pass.h"
 #include "predictor/engine/metric/predictor.h"
+#include "predictor/engine/replay/memory_sharing.h"
 
 namespace lbf::daemon {
 
@@ -88,6 +89,7 @@ class StepPredictions {
 
   const engine::Target* ran_ = nullptr;
   std::vector<engine::Target> targets_;           // ranked; the configuration that ran first
+  engine::KnownDemand demand_;                    // of memory
   std::unique_ptr<engine::Predictor> predictor_;  // of the first `main_targets_` of them
   std::size_t main_targets_ = 0;
   bool has_begun_ = false;

@@ -46,6 +46,8 @@ struct StepRunOptions {
   std::set<db::TargetName> deferred_before;
   // Calls per second of a rank that earlier runs of the program let expect of its procedures, by name.
   std::map<std::string, double> procedure_history;
+  // Work of a rank in earlier runs of the program, in seconds, by ranks per memory domain.
+  std::map<std::uint32_t, double> work_by_density;
   std::vector<std::string> notes{};  // the view's first
   Bounds bounds{};
   std::shared_ptr<MemoryAccounts> accounts{};  // of all steps; nullptr: only the step's own bounds count

@@ -92,6 +92,10 @@ void StepRun::describe_step(db::StepRecord& record) const {
   record.ranks = ranks_;
   record.node_of_rank = configuration_.ran.node_of_rank;
   record.network = networks_.own()->name();
+  record.ranks_per_domain = configuration_.ranks_per_domain;
+  const engine::KnownDemand& demand = configuration_.demand;
+  record.memory_demand_MBps = demand.bytes_per_s / 1e6;
+  if (demand.most_bytes_per_s < engine::KnownDemand::kAny) record.memory_most_MBps = demand.most_bytes_per_s / 1e6;
   record.start_s = seconds_from_ns(step.start_realtime_ns > 0 ? step.start_realtime_ns : trace_->created_realtime_ns());
 }
 

@@ -157,8 +157,10 @@ StepRunOptions Steps::run_options(const StepTrace& trace) const {
   options.bounds = options_.bounds;
   options.accounts = accounts_;
   options.lbfd_ends = [this] { return ending_.load(); };
-  auto known = program_store_.procedure_calls_per_s(hint_of(trace.owner(), trace.description()));
-  if (known) options.procedure_history = std::move(known).value();
+  db::ProgramHint hint = hint_of(trace.owner(), trace.description());
+  hint.cluster = trace.key().cluster;
+  if (auto known = program_store_.procedure_calls_per_s(hint)) options.procedure_history = std::move(known).value();
+  if (auto known = program_store_.work_by_density(hint)) options.work_by_density = std::move(known).value();
   options.budget.cpu_percent = limits_of(trace.description(), &options.notes)[cost::Limit::kStepCpu].value_or(0);
   return options;
 }

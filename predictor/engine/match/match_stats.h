@@ -20,6 +20,7 @@ struct MatchStats {
   Bytes bytes_read = 0;
   Bytes bytes_written = 0;
   std::uint32_t region_threads = 0;  // of the largest team of a parallel region; 0: there was none
+  Seconds other_programs_s = 0;      // all ranks: kPreempted, with what it delayed ends of calls
   std::uint64_t unmodelled_calls = 0;
   Seconds unmodelled_s = 0;
   std::uint64_t lost_events = 0;       // from kGap

@@ -185,6 +185,7 @@ class Matcher {
   void emit_plain(Rank rank, const Event& event);
   void emit_regions(Rank rank, const Event& event);
   void emit_device(Rank rank, const Event& event);
+  void emit_preempted(Rank rank, const Event& event);
 
   std::uint32_t new_record();
   void free_record(std::uint32_t record) { free_records_.push_back(record); }

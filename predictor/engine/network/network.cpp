@@ -29,6 +29,7 @@ constexpr unsigned kMaxHops = 1024;
 constexpr double kMostMicroseconds = 1e12;
 constexpr double kLeastMegabytesPerS = 1e-6;
 constexpr double kMostMegabytesPerS = 1e12;
+constexpr std::int64_t kMostProcessors = 1 << 20;
 
 // "lan.toml:12: what is wrong": the line where toml++ knows it.
 Error error_at(std::string_view file, const toml::source_region& where, const std::string& what) {
@@ -116,6 +117,36 @@ Result<PathCost> read_path(std::string_view file, const toml::table& table) {
     *target = *microseconds * kSecondsPerMicrosecond;
   }
   return cost;
+}
+
+// What values of a list by number of processors or threads are, and must be.
+struct CountUnit {
+  const char* number;  // "processors"
+  const char* value;   // "MB/s"
+  double least;
+  double most;
+  double scale;  // to bytes per second, or seconds
+};
+
+Result<CountCurve> read_count_curve(std::string_view file, const toml::node& node, const char* key,
+                                    const CountUnit& unit) {
+  const std::string name = "'" + std::string(key) + "'";
+  const Error wrong = error_at(file, node.source(),
+                               name + " must be a list of [" + unit.number + ", " + unit.value +
+                                   "] pairs, the numbers whole and ascending, the values in range");
+  const toml::array* rows = node.as_array();
+  if (rows == nullptr || rows->empty()) return wrong;
+  std::vector<CountCurve::Point> points;
+  for (const toml::node& row : *rows) {
+    const toml::array* pair = row.as_array();
+    if (pair == nullptr || pair->size() != 2 || !pair->get(0)->is_integer() || !pair->get(1)->is_number()) return wrong;
+    const std::int64_t number = *pair->get(0)->value<std::int64_t>();
+    const double value = *pair->get(1)->value<double>();
+    const std::int64_t before = points.empty() ? 0 : points.back().first;
+    if (number <= before || number > kMostProcessors || !(value >= unit.least && value <= unit.most)) return wrong;
+    points.emplace_back(static_cast<std::uint32_t>(number), value * unit.scale);
+  }
+  return CountCurve(std::move(points));
 }
 
 // hop:N -> N; nothing for anything else.
@@ -217,11 +248,13 @@ class Network::FileReader {
   FileReader(std::string_view file, const toml::table& root) : file_(file), root_(root) {}
 
   Result<Network> read() {
-    if (Result<void> keys = check_keys(file_, root_, "the file", {"name", "path", "local", "contention", "about"});
+    if (Result<void> keys =
+            check_keys(file_, root_, "the file", {"name", "path", "local", "memory", "threads", "contention", "about"});
         !keys)
       return keys.error();
-    for (const auto part : {&FileReader::read_name, &FileReader::read_about, &FileReader::read_paths,
-                            &FileReader::read_local, &FileReader::read_contention}) {
+    for (const auto part :
+         {&FileReader::read_name, &FileReader::read_about, &FileReader::read_paths, &FileReader::read_local,
+          &FileReader::read_memory, &FileReader::read_threads, &FileReader::read_contention}) {
       if (Result<void> done = (this->*part)(); !done) return done.error();
     }
     return std::move(network_);
@@ -233,6 +266,8 @@ class Network::FileReader {
   Result<void> read_paths();
   Result<void> read_path_of(const toml::node& node);
   Result<void> read_local();
+  Result<void> read_memory();
+  Result<void> read_threads();
   Result<void> read_contention();
 
   std::string_view file_;
@@ -339,6 +374,47 @@ Result<void> Network::FileReader::read_local() {
     if (!read) return read.error();
     *target = std::move(*read);
   }
+  return {};
+}
+
+Result<void> Network::FileReader::read_memory() {
+  constexpr CountUnit kBandwidth{"processors", "MB/s", kLeastMegabytesPerS, kMostMegabytesPerS, kBytesPerMegabyte};
+  const toml::node* node = root_.get("memory");
+  if (node == nullptr) return {};
+  const toml::table* table = node->as_table();
+  if (table == nullptr) return error_at(file_, node->source(), "'memory' must be a table: [memory]");
+  if (Result<void> keys = check_keys(file_, *table, "[memory]", {"domains", "bandwidth_MBps"}); !keys)
+    return keys.error();
+  if (const toml::node* domains = table->get("domains"); domains != nullptr) {
+    const std::optional<std::int64_t> number = domains->value_exact<std::int64_t>();
+    if (!number || *number < 1 || *number > kMostProcessors)
+      return error_at(file_, domains->source(), "'domains' must be a whole number, 1 or more");
+    network_.memory_.per_node = static_cast<std::uint32_t>(*number);
+  }
+  const toml::node* bandwidth = table->get("bandwidth_MBps");
+  if (bandwidth == nullptr) {
+    return error_at(file_, node->source(), "[memory] needs 'bandwidth_MBps': a list of [processors, MB/s]");
+  }
+  Result<CountCurve> curve = read_count_curve(file_, *bandwidth, "bandwidth_MBps", kBandwidth);
+  if (!curve) return curve.error();
+  network_.memory_.bytes_per_s = std::move(*curve);
+  return {};
+}
+
+Result<void> Network::FileReader::read_threads() {
+  constexpr CountUnit kForkJoin{"threads", "microseconds", 0, kMostMicroseconds, kSecondsPerMicrosecond};
+  const toml::node* node = root_.get("threads");
+  if (node == nullptr) return {};
+  const toml::table* table = node->as_table();
+  if (table == nullptr) return error_at(file_, node->source(), "'threads' must be a table: [threads]");
+  if (Result<void> keys = check_keys(file_, *table, "[threads]", {"fork_join_us"}); !keys) return keys.error();
+  const toml::node* times = table->get("fork_join_us");
+  if (times == nullptr) {
+    return error_at(file_, node->source(), "[threads] needs 'fork_join_us': a list of [threads, microseconds]");
+  }
+  Result<CountCurve> curve = read_count_curve(file_, *times, "fork_join_us", kForkJoin);
+  if (!curve) return curve.error();
+  network_.fork_join_s_ = std::move(*curve);
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "predictor/engine/network/count_curve.h"
 
 namespace lbf::engine {
 
@@ -55,6 +56,13 @@ struct LocalCost {
   bool known() const { return !copy.points().empty() || !reduce.points().empty(); }
 };
 
+// The memory domains (NUMA nodes) of a node (docs/adr/0014-memory.md).
+struct MemoryDomains {
+  std::uint32_t per_node = 1;
+  CountCurve bytes_per_s;  // what so many processors of one domain get together
+  bool known() const { return bytes_per_s.known(); }
+};
+
 // No topology says how far apart two nodes are, or they are not connected there.
 inline constexpr std::uint32_t kUnknownHops = ~std::uint32_t{0};
 
@@ -83,6 +91,9 @@ class Network {
   }
   const PathCost& path(std::same_as<bool> auto same_node) const = delete;  // hops, not a question
   const LocalCost& local() const { return local_; }
+  const MemoryDomains& memory() const { return memory_; }
+  // Seconds of a fork and join of so many threads (docs/adr/0012-threads.md).
+  const CountCurve& fork_join_s() const { return fork_join_s_; }
   const std::string& name() const { return name_; }
   // From public figures, not measured here: the name says so.
   bool nominal() const { return name_.starts_with(kNominalPrefix); }
@@ -106,6 +117,8 @@ class Network {
   PathCost remote_;
   std::vector<HopPath> hop_paths_;  // by hops, ascending; without the farthest where it serves as remote_
   LocalCost local_;
+  MemoryDomains memory_;
+  CountCurve fork_join_s_;
   Contention contention_ = Contention::kNone;
   double contention_bytes_per_s_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/region_time.h"
 #include "predictor/engine/replay/rendezvous.h"
 
@@ -11,7 +12,7 @@ namespace lbf::engine {
 static constexpr Seconds kSettled = -1;
 
 bool is_dedicated(const Target& target) {
-  return target.network->contention() == Contention::kNone && !is_oversubscribed(target);
+  return target.network->contention() == Contention::kNone && !is_oversubscribed(target) && !shares_memory(target);
 }
 
 DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& store)

@@ -70,8 +70,8 @@ class Replay {
   WindowClocks window_clocks_;
 };
 
-// True when no node of the target has more ranks than processors and no link is shared, so that nobody ever
-// waits for a processor or a link.
+// True when no node of the target has more ranks than processors, and no link or memory domain is shared, so that
+// nobody ever waits for a processor, a link or memory.
 bool is_dedicated(const Target& target);
 
 }  // namespace lbf::engine

@@ -8,36 +8,10 @@
 
 namespace lbf::engine {
 
-SharedReplay::SharedReplay(const Target& target, OpStore& store)
-    : store_(store),
-      target_(target),
-      localities_(target),
-      costs_({&target}),
-      nodes_(target.nodes),
-      work_queue_(target.nodes),
-      links_(target),
-      counts_awake_(target.waiting == Waiting::kSpin) {
-  for (std::size_t locality = 0; locality < localities_.count(); ++locality) {
-    eager_limit_.push_back(localities_.path(locality).eager_limit_bytes);
-    any_first_peer_ = any_first_peer_ || localities_.path(locality).first_peer_s > 0;
-  }
-  eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
-  for (std::uint32_t node = 0; node < target.nodes; ++node) {
-    nodes_[node].speed = target.speed_of(node);
-    nodes_[node].cores = target.cores_of(node);
-    nodes_[node].spins = target.waiting == Waiting::kSpin;
-  }
-  if (target.waiting == Waiting::kYield) set_turns();
-  add_processes();
-  for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(store.ranks()); ++index) {
-    needs_events_.push_back(index);
-  }
-}
-
 void SharedReplay::add_processes() {
   for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes(); ++index) {
     Process process;
-    process.node = node_of(store_.rank_of(index));
+    process.node = groups_.of(store_.rank_of(index));
     process.actor = store_.is_actor(index);
     process.settled = process.actor || !any_first_peer_;
     process.takes_turns = !process.actor && nodes_[process.node].takes_turns;
@@ -46,49 +20,34 @@ void SharedReplay::add_processes() {
   timer_queue_.add_sources(processes_.size());
 }
 
-Bytes SharedReplay::memory_bytes() const {
-  // Each process is in one heap at a time, of its node or of the timers.
-  const Bytes of_process = sizeof(Process) + sizeof(Work) + sizeof(EventQueue::Entry) + sizeof(std::size_t);
-  const Bytes of_node = sizeof(Node) + 2 * sizeof(WinnerTree::Entry);
-  return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + nodes_.size() * of_node +
-         (needs_events_.capacity() + starting_.capacity()) * sizeof(ProcessIndex) +
-         flights_.bytes_of(store_.message_slots()) + links_.memory_bytes() + costs_.memory_bytes() +
-         window_clocks_.memory_bytes();
-}
-
-void SharedReplay::set_turns() {
-  std::vector<std::uint32_t> ranks_on_node(target_.nodes, 0);
-  for (const std::uint32_t node : target_.node_of_rank) ++ranks_on_node[node];
-  const auto used = std::count_if(ranks_on_node.begin(), ranks_on_node.end(), [](auto n) { return n > 0; });
-  // Who talks to other nodes polls their connections each time, whatever it waits for.
-  const PathCost& path = target_.network->path(used > 1 ? kUnknownHops : 0);
-  for (std::uint32_t node = 0; node < target_.nodes; ++node) {
-    const double cores = nodes_[node].cores;
-    if (static_cast<double>(ranks_on_node[node]) <= cores) continue;
-    nodes_[node].turn_s = path.turn_s / cores;
-    nodes_[node].switch_s = path.switch_s / cores;
-    nodes_[node].takes_turns = path.turn_s > 0 || path.switch_s > 0;
-    nodes_[node].yields = true;
-  }
-}
-
 void SharedReplay::grow_messages() {
   flights_.grow_to(store_.message_slots());
 }
 
 // --- processors
 
-double SharedReplay::rate(const Node& node) const {
-  if (node.looking > 0) [[unlikely]] {
-    // All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set
-    // the pace.
-    const double sharers =
-        static_cast<double>(node.runnable.size() + node.awake + node.further_threads + node.at_devices);
-    return sharers <= node.cores ? node.speed : node.speed / std::ceil(sharers / node.cores);
-  }
-  const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) +
-                                             node.further_threads + node.at_devices);
-  return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
+// All are always runnable, so the kernel leaves them on their processors, of which some have one more: those set the
+// pace.
+double SharedReplay::looking_rate(const Node& node) const {
+  const double sharers =
+      static_cast<double>(node.runnable.size() + node.awake + node.further_threads + node.at_devices);
+  const double on_a_processor = sharers <= node.cores ? 1 : std::ceil(sharers / node.cores);
+  const double speed = node.speed / on_a_processor;
+  return memory_ == nullptr ? speed : speed * memory_share(node, 1 / on_a_processor);
+}
+
+double SharedReplay::crowded_rate(const Node& node, double sharers) const {
+  if (memory_ == nullptr) return node.speed * node.cores / sharers;
+  const double processors = std::min(1.0, node.cores / sharers);
+  return node.speed * processors * memory_share(node, processors);
+}
+
+double SharedReplay::memory_share(const Node& node, double processors) const {
+  const std::size_t computing = node.runnable.size() - node.looking + node.further_threads;
+  if (computing == 0) return 1;
+  const SharingGroup& group = groups_[static_cast<std::size_t>(&node - nodes_.data())];
+  return memory_speed(*memory_, group.computing(static_cast<double>(computing) * processors),
+                      node.speed * target_.memory.bytes_per_s);
 }
 
 [[gnu::always_inline]] inline void SharedReplay::bring_to(Node& node, Seconds time_s) {
@@ -122,19 +81,25 @@ void SharedReplay::schedule(std::uint32_t index) {
   return true;
 }
 
-Seconds SharedReplay::row_work_s(const Op& op) const {
-  if ((op.flags & kOpRegions) == 0) return store_.work_of(op, target_.scenario);
-  return demand_of(store_.regions().at(op.region()), target_).alone_s;
+Seconds SharedReplay::undisturbed_s(ProcessIndex index, Seconds work_s, std::uint32_t threads) const {
+  return scales_work_ == 0 ? work_s : work_s * undisturbed(target_.memory, store_.rank_of(index), threads);
+}
+
+Seconds SharedReplay::changed_work_s(ProcessIndex index, const Op& op) const {
+  const Seconds work_s = (op.flags & kOpRegions) == 0 ? store_.work_of(op, target_.scenario)
+                                                      : demand_of(store_.regions().at(op.region()), target_).alone_s;
+  return undisturbed_s(index, work_s, 1);
 }
 
 bool SharedReplay::start_threads(ProcessIndex index, const Op& op, Seconds now_s) {
   Process& process = processes_[index];
-  const RegionDemand demand = demand_of(store_.regions().at(op.region()), target_);
+  const RegionWork& ran = store_.regions().at(op.region());
+  const RegionDemand demand = demand_of(ran, target_);
   Node& node = nodes_[process.node];
   bring_to(node, now_s);  // at the old rate
   process.further_threads = demand.together_s > 0 ? demand.threads - 1 : 0;
   node.further_threads += process.further_threads;
-  return start_work(index, demand.together_s, now_s);
+  return start_work(index, undisturbed_s(index, demand.together_s, ran.threads), now_s);
 }
 
 // The node is at this time.
@@ -374,8 +339,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       flights_.prefetch(op.message());
     }
     Seconds work_s = op.work_s;
-    if ((op.flags & kOpHasRow) != 0) [[unlikely]]
-      work_s = row_work_s(op);
+    if (((op.flags & kOpHasRow) | scales_work_) != 0) [[unlikely]]
+      work_s = changed_work_s(index, op);
     if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message())).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
   }
@@ -400,7 +365,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kPreempted:
         if (target_.other_programs == OtherPrograms::kLeftOut) break;
         process.stage = Stage::kAfter;
-        if (start_work(index, op.call_s, now_s)) return false;
+        if (start_work(index, undisturbed_s(index, op.call_s, 1), now_s)) return false;
         break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;
@@ -604,31 +569,6 @@ bool SharedReplay::next_event() {
   busy_node_ = kNoNode;
   schedule(source);
   return true;
-}
-
-ProcessStatus SharedReplay::status(ProcessIndex index) const {
-  ProcessStatus status;
-  if (index >= processes_.size()) return status;
-  const Process& process = processes_[index];
-  status.events_done = process.events_done;
-  switch (process.state) {
-    case State::kNeedsEvents:
-      status.state = process.actor ? ProcessStatus::State::kDone : ProcessStatus::State::kNeedsEvents;
-      break;
-    case State::kDone:
-      status.state = ProcessStatus::State::kDone;
-      break;
-    case State::kWaiting:
-      status.state = process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
-      status.message = process.waits_for;
-      break;
-    case State::kWorking:
-    case State::kTimed:
-    case State::kRunning:
-      status.state = ProcessStatus::State::kRunning;
-      break;
-  }
-  return status;
 }
 
 }  // namespace lbf::engine

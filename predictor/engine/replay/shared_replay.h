@@ -5,8 +5,8 @@
 // something earlier could still arrive. On a node with C processors of speed s, k runnable processes each get
 // s * min(1, C/k): fair round robin with an infinitely small quantum. Each node keeps one virtual clock (work
 // that each runnable process got so far); a process's work ends at a fixed point of that clock, so an event
-// costs O(log) and not a walk over the node's processes. Shared links (links.h) are further sources of the
-// same clock.
+// costs O(log) and not a walk over the node's processes. Where memory domains are shared (memory_sharing.h), each is
+// such a node. Shared links (links.h) are further sources of the same clock.
 #pragma once
 
 #include <vector>
@@ -16,6 +16,7 @@
 #include "predictor/engine/replay/flights.h"
 #include "predictor/engine/replay/links.h"
 #include "predictor/engine/replay/localities.h"
+#include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/observer.h"
 #include "predictor/engine/replay/rendezvous.h"
 #include "predictor/engine/replay/replay.h"
@@ -58,7 +59,7 @@ class SharedReplay final : public Replay {
   enum class Stage : std::uint8_t { kStart, kAction, kAfter };  // of the op in hand
   struct Process {
     OpStore::Cursor cursor;
-    std::uint32_t node = 0;
+    std::uint32_t node = 0;  // of nodes_
     State state = State::kNeedsEvents;
     Stage stage = Stage::kStart;
     bool exited = false;
@@ -86,6 +87,7 @@ class SharedReplay final : public Replay {
       return a.end != b.end ? a.end > b.end : a.process > b.process;
     }
   };
+  // A group of groups_: a node, or one of its memory domains.
   struct Node {
     Seconds time_s = 0;               // group time: up to here the virtual clock was brought
     Seconds virtual_s = 0;            // work that each runnable process got since the node was last idle
@@ -105,13 +107,27 @@ class SharedReplay final : public Replay {
     Seconds switch_s = 0;         // work until a process that waited for one of the node has its processor
     double speed = 1;
     double cores = 1;
+    double undisturbed = 1;  // so many processes work at full speed
   };
   void add_processes();
   void grow_messages();
   // Seconds of each node's turns, where its ranks are more than its processors and yield.
   void set_turns();
   void start_processes();
-  double rate(const Node& node) const;
+  double rate(const Node& node) const {
+    if (node.looking > 0) [[unlikely]]
+      return looking_rate(node);
+    const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) +
+                                               node.further_threads + node.at_devices);
+    return sharers <= node.undisturbed ? node.speed : crowded_rate(node, sharers);
+  }
+  // Where some rank looks in vain.
+  double looking_rate(const Node& node) const;
+  // Where not all SHARERS work at full speed.
+  double crowded_rate(const Node& node, double sharers) const;
+  // Of its speed without the others of its memory domain, where each has so much of a processor. Who waits, at a
+  // device, too, and who looks in vain moves nothing.
+  double memory_share(const Node& node, double processors) const;
   void bring_to(Node& node, Seconds time_s);
   // The node's next end of work has changed.
   void schedule(std::uint32_t node);
@@ -120,8 +136,10 @@ class SharedReplay final : public Replay {
   bool start_work(ProcessIndex index, Seconds work_s, Seconds now_s);
   bool start_wait(ProcessIndex index, Seconds time_s, Seconds now_s);
   void run(ProcessIndex index, Seconds now_s);
-  // Work of an op with a row, or of its first stage.
-  Seconds row_work_s(const Op& op) const;
+  // Recorded work of so many threads, had its rank a memory domain for itself.
+  Seconds undisturbed_s(ProcessIndex index, Seconds work_s, std::uint32_t threads) const;
+  // Work of an op with a row, or of its first stage; and of any op, had its rank a memory domain for itself.
+  Seconds changed_work_s(ProcessIndex index, const Op& op) const;
   // The threads of a parallel region work at the same time; false: they have nothing to do.
   bool start_threads(ProcessIndex index, const Op& op, Seconds now_s);
   void finish_row(Process& process, const Op& op);
@@ -191,6 +209,9 @@ class SharedReplay final : public Replay {
 
   OpStore& store_;
   const Target& target_;
+  const MemoryDomains* memory_;  // nullptr: not shared
+  std::uint8_t scales_work_;     // 1: recorded work is not what it would be with a memory domain for itself
+  SharingGroups groups_;
   Localities localities_;
   CostTable costs_;
   std::vector<Bytes> eager_limit_;  // by locality

@@ -62,6 +62,26 @@ bool is_oversubscribed(const Target& target, std::uint32_t threads) {
                      [&](std::uint32_t node) { return (threads_on_node[node] += each) > target.cores_of(node); });
 }
 
+static bool is_same_network(const Network* network, const Network* ran) {
+  if (network == nullptr || ran == nullptr) return network == ran;
+  return network->name() == ran->name() && network->contention() == ran->contention();
+}
+
+bool is_configuration(const Target& target, const Target& ran) {
+  const bool has_its_threads = target.threads == 0 || target.threads == ran.threads;
+  if (target.nodes != ran.nodes || !has_its_threads || !is_same_network(target.network.get(), ran.network.get()))
+    return false;
+  for (std::uint32_t node = 0; node < ran.nodes; ++node) {
+    if (target.cores_of(node) != ran.cores_of(node) || target.speed_of(node) != ran.speed_of(node)) return false;
+  }
+  return target.node_of_rank == ran.node_of_rank;
+}
+
+void set_other_programs(const Target& ran, std::vector<Target>& targets) {
+  for (Target& target : targets)
+    target.other_programs = is_configuration(target, ran) ? OtherPrograms::kAsTheyRan : OtherPrograms::kLeftOut;
+}
+
 std::uint32_t filling_threads(const Target& target) {
   std::vector<std::uint32_t> ranks_on_node(target.nodes, 0);
   for (const std::uint32_t node : target.node_of_rank) ++ranks_on_node[node];
@@ -124,10 +144,10 @@ static void use_topology_of(const Target& ran, Target& target) {
   target.topology = ran.topology;
 }
 
-std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks,
-                                    std::uint32_t threads) {
+static std::vector<Target> targets_beside(const Target& ran,
+                                          const std::vector<std::shared_ptr<const Network>>& networks,
+                                          std::uint32_t threads) {
   std::vector<Target> targets{ran};
-  targets.front().other_programs = OtherPrograms::kAsTheyRan;
   const auto add = [&targets](Target target) {
     for (const Target& other : targets) {
       const bool same_network = other.network != nullptr && other.network->name() == target.network->name();
@@ -157,6 +177,7 @@ std::vector<Target> default_targets(const Target& ran, const std::vector<std::sh
       target.nodes = static_cast<std::uint32_t>(nodes);
       target.cores_per_node = ran.cores_per_node;
       target.speed = ran.speed;
+      target.memory = ran.memory;
       target.network = network;
       target.placement = "block";
       target.threads = filling_threads(target);
@@ -168,6 +189,13 @@ std::vector<Target> default_targets(const Target& ran, const std::vector<std::sh
     targets.push_back(ran);
     targets.back().threads = filling;
   }
+  return targets;
+}
+
+std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks,
+                                    std::uint32_t threads) {
+  std::vector<Target> targets = targets_beside(ran, networks, threads);
+  set_other_programs(ran, targets);
   return targets;
 }
 

@@ -27,6 +27,14 @@ std::optional<Waiting> parse_waiting(std::string_view name);
 // Whether other programs have the processors for the times that the events tell (kPreempted).
 enum class OtherPrograms : std::uint8_t { kLeftOut, kAsTheyRan };
 
+struct RanMemory;  // memory_sharing.h
+
+// What every rank's work wants of memory (docs/adr/0014-memory.md).
+struct MemoryDemand {
+  double bytes_per_s = 0;                // of a rank with a domain for itself; 0: not known, domains are not shared
+  std::shared_ptr<const RanMemory> ran;  // who had the domains where it ran; nullptr: each rank one for itself
+};
+
 struct Target {
   std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
   std::uint32_t nodes = 1;
@@ -38,6 +46,7 @@ struct Target {
   std::vector<double> speed_of_node;
   Waiting waiting = Waiting::kYield;
   OtherPrograms other_programs = OtherPrograms::kLeftOut;
+  MemoryDemand memory;
   std::shared_ptr<const Network> network;
   std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
   // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.
@@ -60,6 +69,13 @@ struct Target {
 // Some node has more ranks than processors, or more threads of them. THREADS: of a rank's regions, where the target has
 // as many as ran.
 bool is_oversubscribed(const Target& target, std::uint32_t threads = 1);
+
+// TARGET is the configuration RAN: every rank on the same node, the same processors and network, and as many threads.
+bool is_configuration(const Target& target, const Target& ran);
+
+// What other programs took is known of the configuration that RAN alone: it is replayed beside them, all other TARGETS
+// are without them. lbfd, lbf-whatif and lbf-advise decide by this.
+void set_other_programs(const Target& ran, std::vector<Target>& targets);
 
 // So many threads of each rank fill the nodes: the fullest one's processors by its ranks, at least 1.
 std::uint32_t filling_threads(const Target& target);

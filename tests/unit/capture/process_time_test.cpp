@@ -38,6 +38,24 @@ TEST(SplitGapTest, CpuTimeIsClampedToTheGap) {
   EXPECT_EQ(split_gap(1000, 9999, 0, 700, 20).preempted, 0u);
 }
 
+// Two ranks of two threads on two processors: of 40 ms off the processor 30 were in a region, with a run delay of 30 ms
+// in all. The 10 ms of sleep that followed were taken for other programs' time.
+TEST(SplitGapTest, RunDelayInRegionsIsNotThatOfTheSleepBesideThem) {
+  const std::uint64_t in_sleep = delay_outside_parts(10'000, 30'000, 30'000);
+  EXPECT_EQ(in_sleep, 7'500u);
+  const GapSplit split = split_gap(50'000, 10'000 + 30'000, 0, in_sleep, 20);
+  EXPECT_EQ(split.preempted, 7'500u);
+  EXPECT_EQ(split.blocked, 2'500u);
+}
+
+TEST(SplitGapTest, RunDelayIsNeverMoreThanTheTimeOffTheProcessor) {
+  EXPECT_EQ(delay_outside_parts(10'000, 0, 30'000), 30'000u) << "bounded where it is taken";
+  for (const std::uint64_t in_parts : {0u, 900u, 5'000u, 90'000u}) {
+    const GapSplit split = split_gap(1000, in_parts, 0, delay_outside_parts(1000, in_parts, 50'000), 20);
+    EXPECT_LE(split.preempted + split.blocked, in_parts < 1000 ? 1000 - in_parts : 0);
+  }
+}
+
 // A call of 10 ms whose thread was off the processor all the time, at once for 3 ms of it: it slept for 7 ms, and its
 // wake-up waited for 3 ms.
 TEST(DelayOfEndTest, AThreadThatSleepsWaitsForTheProcessorWhenItWakesUp) {

@@ -129,7 +129,7 @@ TEST(RegionSums, TakeThePassedOnesAsThoseBeforeWhereNoneIsMeasured) {
 
 // The thread waits 900 of 1,000 ticks for three others.
 TEST(PoolGap, WaitingForAPoolIsNoBlocking) {
-  const PoolGap gap = pool_gap(100, 900, 2700, 0);
+  const PoolGap gap = pool_gap(100, 900, 2700, 0, 0);
   EXPECT_EQ(gap.unblocked, 900U);
   EXPECT_EQ(gap.times.wall, 1000U);
   EXPECT_EQ(gap.times.work, 2800U);
@@ -139,15 +139,41 @@ TEST(PoolGap, WaitingForAPoolIsNoBlocking) {
 
 // Half of it serial, then four threads: two and a half work at once on average, but four were seen before.
 TEST(PoolGap, HasAsManyThreadsAsWereSeenAtOnce) {
-  EXPECT_EQ(pool_gap(1000, 0, 1500, 0).threads, 3U);
-  EXPECT_EQ(pool_gap(1000, 0, 1500, 4).threads, 4U);
-  EXPECT_EQ(pool_gap(1000, 0, 200, 0).threads, 2U);
+  EXPECT_EQ(pool_gap(1000, 0, 1500, 0, 0).threads, 3U);
+  EXPECT_EQ(pool_gap(1000, 0, 1500, 4, 0).threads, 4U);
+  EXPECT_EQ(pool_gap(1000, 0, 200, 0, 0).threads, 2U);
 }
 
 TEST(PoolGap, IsNoneWhereOthersHardlyWork) {
-  EXPECT_EQ(pool_gap(1000, 0, 90, 4).threads, 0U);
-  EXPECT_EQ(pool_gap(0, 0, 0, 4).threads, 0U);
-  EXPECT_EQ(pool_gap(0, 1000, 50, 4).unblocked, 50U);  // one worker alone, in 50 of 1,000 blocked ticks
+  EXPECT_EQ(pool_gap(1000, 0, 90, 4, 0).threads, 0U);
+  EXPECT_EQ(pool_gap(0, 0, 0, 4, 0).threads, 0U);
+  EXPECT_EQ(pool_gap(107'612, 0, 12'334, 0, 48'000).threads, 0U) << "5 us between two reads";
+  EXPECT_EQ(pool_gap(0, 1000, 50, 4, 0).unblocked, 50U);  // one worker alone, in 50 of 1,000 blocked ticks
+}
+
+// A thread that drives MPI, or spins, was taken for half of a pool: the serial rank got twice as long on one processor.
+TEST(Helper, WhoRunsOnInCallsIsNoPool) {
+  Helper helper;
+  EXPECT_EQ(helper.without(1000, 1000), 1000U) << "no call has told yet";
+  helper.note_call(500, 490);
+  helper.note_call(500, 500);
+  EXPECT_EQ(helper.without(1000, 1000), 0U);
+  EXPECT_EQ(helper.without(1000, 1000 + 3000), 3010U) << "three workers beside it";
+}
+
+TEST(Helper, OnFewProcessorsRunsLessInSomeCalls) {
+  Helper helper;
+  helper.note_call(1000, 400);
+  EXPECT_EQ(helper.without(1000, 900), 0U);
+}
+
+TEST(Helper, AWorkerThatSpinsForAWhileIsNone) {
+  Helper helper;
+  helper.note_call(1000, 100);
+  EXPECT_EQ(helper.without(1000, 1000), 900U);
+  Helper many;
+  many.note_call(1000, 7000);
+  EXPECT_EQ(many.without(1000, 7000), 6000U) << "of eight threads that spin in calls one is taken for a helper";
 }
 
 // A gap with one short region, of which the wall time alone was read: it had a team of 0, for which the relay closed

@@ -135,6 +135,11 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
       }
       for (int round = 0; round < rounds; ++round) {
         compute(1e-3 * (1 + rank * more_work));
+        if (rank == 0 && others_s > 0) {
+          Event preempted = event_of_kind(EventKind::kPreempted);
+          preempted.off_s = others_s;
+          encoder.add(rank, preempted);
+        }
         if (rank == 0 || all_send_first) {
           send();
           receive();

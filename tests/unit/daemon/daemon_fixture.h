@@ -23,6 +23,7 @@ struct RingProgram {
   unsigned threads = 0;                     // above 0: a rank's work is a parallel region of so many
   unsigned threads_given = 0;               // what the relays say that each rank was given
   double more_work = 1;                     // of each rank than of the one before it, in ms a round
+  double others_s = 0;                      // above 0: other programs have rank 0's processor so long in each round
   int batches = 4;                          // of each stream
   std::string library = "Open MPI v4.1.4";  // MPI_Get_library_version, of every process
   std::string build_id;                     // of the program; empty: the relay does not say

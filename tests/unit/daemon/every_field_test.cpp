@@ -68,6 +68,9 @@ db::StepRecord step_record() {
   step.devices = "CUDA,HIP";
   step.device_s = 12.5;
   step.device_busy_s = 11.25;
+  step.ranks_per_domain = 2;
+  step.memory_demand_MBps = 9500.5;
+  step.memory_most_MBps = 9600.5;
   step.capture_s = 0.0625;
   step.relay_cpu_s = 1e-7;
   step.lbfd_cpu_s = 21.5;
@@ -143,6 +146,7 @@ db::PredictionRecord prediction(const char* kind, double predicted_s) {
   made.topology = {"/etc/slurm/topology.conf", {"n1", "n7"}};
   made.seen_share = 0.5;
   made.low_s = 11;
+  made.memory_percent = 66.5;
   made.high_s = 1e20;
   made.rank_finish_s = {1, 2.5, 1e-9};
   return made;

@@ -105,6 +105,33 @@ class OutcomeTest : public testing::Test {
   std::atomic<int> clock_{0};
 };
 
+// A rank's work is 24 % more with two ranks per memory domain than with one.
+TEST_F(OutcomeTest, RunsAtTwoDensitiesTellTheMemoryDemandOfTheNext) {
+  steps_.reset();
+  std::ofstream(directory_.path() + "/networks/default.toml", std::ios::app)
+      << "[memory]\nbandwidth_MBps = [[1, 10000.0], [2, 12000.0]]\n";
+  networks_ = std::make_unique<daemon::NetworkCatalog>(
+      std::move(daemon::NetworkCatalog::load(directory_.path() + "/networks", "")).value());
+  start();
+  const auto dense = [&](std::uint32_t job) {
+    program_.ranks_of_node = {{0, 1}, {2, 3}};
+    program_.more_work = 1.4;
+    run(job);
+    return finished(job);
+  };
+  const daemon::StepView first = dense(1);
+  EXPECT_EQ(first.record.ranks_per_domain, 2u);
+  program_.ranks_of_node = {{0}, {1}, {2}, {3}};
+  program_.more_work = 1;
+  run(2);
+  const daemon::StepView second = finished(2);
+  EXPECT_EQ(second.record.ranks_per_domain, 1u);
+  EXPECT_EQ(second.record.memory_demand_MBps, 0) << "until then one density is known";
+  const daemon::StepView third = dense(3);
+  EXPECT_NEAR(third.record.memory_demand_MBps, 1.24 * 6000, 10);
+  EXPECT_EQ(third.predictions.back().memory_percent, 0);
+}
+
 TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
   EXPECT_FALSE(run(1).expected_calls_per_s) << "it never ran";
   const daemon::StepView first = finished(1);

@@ -136,6 +136,34 @@ TEST_F(StepRunTest, ATargetOnWhichTheProgramWouldNotEndIsNotAdvised) {
   }
 }
 
+// 2 ranks on each of 2 nodes: two of a domain get 12 GB/s together, one alone gets 10.
+TEST_F(StepRunTest, MemoryDemandComesFromEarlierRunsOrIsSaidToBeUnknown) {
+  std::ofstream(directory_.path() + "/default.toml")
+      << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n"
+         "[memory]\nbandwidth_MBps = [[1, 10000.0], [2, 12000.0]]\n";
+  const test::RingProgram program;
+  const auto sparse = [](const daemon::StepView& view) {
+    return *std::ranges::find_if(view.predictions,
+                                 [](const auto& one) { return one.nodes == 4 && one.network == "own"; });
+  };
+  const auto unknown = run(program, kInTurns, "unknown");
+  EXPECT_EQ(unknown->record.ranks_per_domain, 2u);
+  EXPECT_EQ(unknown->record.memory_demand_MBps, 0);
+  EXPECT_EQ(unknown->predictions.front().memory_percent, 0);
+  EXPECT_NEAR(sparse(*unknown).memory_percent, 40, 1e-9);
+  EXPECT_THAT(unknown->record.notes, testing::Contains(testing::HasSubstr("may be off by up to 40 %")));
+
+  daemon::StepRunOptions options;
+  options.work_by_density = {{1, 6}, {2, 10}};
+  const auto known = run(program, kInTurns, "known", options);
+  EXPECT_NEAR(known->record.memory_demand_MBps, 10000, 1e-6);
+  EXPECT_EQ(sparse(*known).memory_percent, 0);
+  EXPECT_THAT(known->record.notes,
+              testing::Contains(testing::HasSubstr("demands 10 GB/s, by earlier runs with 1 and 2 ranks per domain")));
+  EXPECT_LT(sparse(*known).predicted_s, 0.99 * sparse(*unknown).predicted_s);
+  EXPECT_GE(sparse(*known).predicted_s, 0.59 * sparse(*unknown).predicted_s);
+}
+
 // 4 ranks on 2 nodes. A message between nodes takes 1 ms below one switch, 3 ms over two levels and 5 ms
 // where nobody knows; inside a node none.
 TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
@@ -259,6 +287,14 @@ TEST_F(StepRunTest, APredictionIsComparedWithTheTimeThatASuspendedJobRan) {
   }
   const db::PredictionRecord& self = suspended->predictions.front();
   EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / ran_s - 1), 1e-9);
+
+  // Of a part of the run the events' time counts, which is without the stop.
+  program.killed_rank = 3;
+  const auto part = run(program, kInTurns, "part");
+  program.more_records.clear();
+  const auto same_part = run(program, kInTurns, "same_part");
+  ASSERT_TRUE(part->predictions.front().speedup);
+  EXPECT_EQ(part->predictions.front().speedup, same_part->predictions.front().speedup);
 }
 
 // A program with a library of a device, and no call that waits for it: how long it waited is not known, and said.

@@ -246,6 +246,43 @@ TEST_F(ProgramStoreTest, ARunBesideOtherProgramsIsNoOutcomeAndIsPredictedFrom) {
   EXPECT_THAT(outcomes(), testing::ElementsAre("2<-1 nodes -25.0", "2<-2 self 0.0"));
 }
 
+TEST_F(ProgramStoreTest, WorkOfARankByRanksPerMemoryDomain) {
+  const auto run_of = [](std::uint32_t job, std::uint32_t density, double work_s) {
+    StepRecord step = step_of(job, 1.7e9 + job, 20);
+    step.ranks_per_domain = density;
+    step.program->work_s = work_s;
+    step.program->sent_bytes = 1e6;
+    return step;
+  };
+  StepRecord disturbed = run_of(5, 2, 99);
+  disturbed.is_disturbed = true;
+  StepRecord seen_in_part = run_of(6, 2, 99);
+  seen_in_part.program->sent_bytes.reset();
+  StepRecord other_input = run_of(7, 4, 99);
+  other_input.command_words = {"./app", "y"};
+  StepRecord hybrid = run_of(9, 2, 99);
+  hybrid.threads = 2;
+  StepRecord on_devices = run_of(10, 2, 99);
+  on_devices.device_s = 1;
+  StepRecord elsewhere = run_of(11, 2, 99);
+  elsewhere.cluster = "other";
+  for (const StepRecord& step : {run_of(1, 1, 10), run_of(2, 2, 12), run_of(3, 2, 14), run_of(4, 2, 13), disturbed,
+                                 seen_in_part, other_input, run_of(8, 0, 99), hybrid, on_devices, elsewhere})
+    put(step, 2, 10, 11);
+  ProgramHint hint;
+  hint.uid = 1000;
+  hint.ranks = 4;
+  hint.command = {"./app", "x"};
+  hint.cluster = disturbed.cluster;
+  const ProgramStore store(*database_);
+  using Works = std::map<std::uint32_t, double>;
+  EXPECT_EQ(*store.work_by_density(hint), (Works{{1, 10}, {2, 13}}));
+  hint.before_s = 1.7e9 + 2;
+  EXPECT_EQ(*store.work_by_density(hint), (Works{{1, 10}}));
+  hint.uid = 1001;
+  EXPECT_EQ(*store.work_by_density(hint), Works{});
+}
+
 TEST_F(ProgramStoreTest, TheSameNameWithAnotherBuildIdIsAnotherProgram) {
   put(step_of(1, 1000, 10), 2, 11, 8);
   StepRecord other = step_of(2, 2000, 10);

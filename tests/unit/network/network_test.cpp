@@ -118,6 +118,21 @@ TEST(Network, KnowsWhatRanksDoByThemselves) {
   EXPECT_THAT(error_of("local = 1\n" + kPath), HasSubstr("must be a table: [local]"));
 }
 
+TEST(Network, KnowsWhatProcessorsOfANodeShare) {
+  const auto network = engine::Network::parse(
+      kPath +
+          "[memory]\ndomains = 2\nbandwidth_MBps = [[1, 10000], [4, 16000.0]]\n[threads]\nfork_join_us = [[2, 1.5]]\n",
+      "x.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  EXPECT_EQ(network->memory().per_node, 2u);
+  EXPECT_DOUBLE_EQ(network->memory().bytes_per_s.at(1), 10e9);
+  EXPECT_DOUBLE_EQ(network->memory().bytes_per_s.at(2.5), 13e9);
+  EXPECT_DOUBLE_EQ(network->memory().bytes_per_s.at(0.5), 10e9);
+  EXPECT_DOUBLE_EQ(network->memory().bytes_per_s.at(64), 16e9);
+  EXPECT_DOUBLE_EQ(network->fork_join_s().at(2), 1.5e-6);
+  EXPECT_FALSE(engine::Network::parse(kPath, "x.toml")->memory().known());
+}
+
 TEST(Network, OneLocalityServesBoth) {
   const Result<engine::Network> network = engine::Network::parse(kPath, "x.toml");
   ASSERT_TRUE(network.ok());
@@ -213,6 +228,23 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   // A prediction of 308 digits.
   EXPECT_THAT(error_of(kPath + "send_cpu = [[0, 1.0], [8, 1e308]]\n"),
               testing::AllOf(HasSubstr("x.toml:"), HasSubstr("the time for 8 bytes is more than 1e12 microseconds")));
+}
+
+TEST(Network, ErrorsOfWhatProcessorsShare) {
+  EXPECT_THAT(error_of(kPath + "memory = 3\n"), HasSubstr("unknown key 'memory' in [[path]]"));
+  EXPECT_THAT(error_of(kPath + "[memory]\n"), HasSubstr("x.toml:5: [memory] needs 'bandwidth_MBps'"));
+  EXPECT_THAT(error_of(kPath + "[memory]\ncores = 4\n"), HasSubstr("x.toml:6: unknown key 'cores' in [memory]"));
+  EXPECT_THAT(error_of(kPath + "[memory]\ndomains = 0\nbandwidth_MBps = [[1, 1.0]]\n"),
+              HasSubstr("'domains' must be a whole number"));
+  for (const char* wrong : {"3", "[]", "[[1]]", "[[0, 1.0]]", "[[1.5, 1.0]]", "[[2, 1.0], [1, 2.0]]", "[[1, 0.0]]",
+                            "[[1, -3.0]]", "[[1, nan]]", "[[9999999, 1.0]]"}) {
+    EXPECT_THAT(error_of(kPath + "[memory]\nbandwidth_MBps = " + wrong + "\n"),
+                HasSubstr("'bandwidth_MBps' must be a list of [processors, MB/s] pairs"))
+        << wrong;
+  }
+  EXPECT_THAT(error_of(kPath + "[threads]\n"), HasSubstr("[threads] needs 'fork_join_us'"));
+  EXPECT_THAT(error_of(kPath + "[threads]\nfork_join_us = [[2, -1.0]]\n"),
+              HasSubstr("'fork_join_us' must be a list of [threads, microseconds] pairs"));
 }
 
 TEST(Network, LoadSaysWhatIsWrongWithTheFile) {

@@ -143,18 +143,51 @@ TEST_F(CollectorTest, WhereNothingIsRecordedAnEmptyBatchComes) {
   EXPECT_EQ(of_type(decoded, "process_end").size(), 1U);
 }
 
+// Linux says within 5 s that the process is in this state.
+bool state_is(pid_t pid, const std::string& wanted) {
+  for (int i = 0; i < 5000; ++i) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string number, name, letter;
+    file >> number >> name >> letter;
+    if (letter == wanted) return true;
+    ::usleep(1000);
+  }
+  return false;
+}
+
+// It was stopped while its calls were counted, and the capture ended afterwards: what comes then is not what the stop
+// is in.
+TEST_F(CollectorTest, AStopBetweenWindowsIsInNoEvent) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  file.append(RingFile::record(EventKind::kSend, 2000, 2001));
+  pass(1000);
+  const std::uint64_t closed = now_ns_;
+  file.append(RingFile::record(EventKind::kWindowClose, closed, closed));
+  pass(1000);
+  ::kill(process.pid(), SIGSTOP);
+  ASSERT_TRUE(state_is(process.pid(), "T"));
+  for (int i = 0; i < 10; ++i) pass(1000);
+  ::kill(process.pid(), SIGCONT);
+  ASSERT_TRUE(state_is(process.pid(), "S"));
+  pass(1000);
+  ring::Record end = RingFile::record(EventKind::kSkipped, closed, closed);
+  ring::set_skipped(end, SkippedSide::kEverything, 1);
+  file.append(end);
+  pass(1000);
+  process.kill();
+  pass(1000);
+  const auto decoded = finish();
+  ASSERT_FALSE(decoded.events.empty());
+  Seconds away_s = 0;
+  for (const auto& [rank, event] : decoded.events) {
+    if (event.kind == EventKind::kWindowOpen) away_s = event.call_s;
+  }
+  EXPECT_NEAR(away_s, 14 - 10, 0.1);
+}
+
 // A rank that is stopped, and one that is frozen after it: Linux says D of it, which alone means a disk.
 TEST_F(CollectorTest, AStoppedRankThatIsThenFrozenIsStillStopped) {
-  const auto state_is = [](pid_t pid, const std::string& wanted) {
-    for (int i = 0; i < 5000; ++i) {
-      std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-      std::string number, name, letter;
-      file >> number >> name >> letter;
-      if (letter == wanted) return true;
-      ::usleep(1000);
-    }
-    return false;
-  };
   const pid_t pid = ::fork();
   if (pid == 0) {
     // In state D as long as its child of a vfork() lives.
@@ -422,6 +455,7 @@ TEST_F(CollectorTest, KeepAlivesTellProcessorTimeOnlyOutsideOfCalls) {
   }
   RingFile file(dir_.path(), busy, busy);
   file.put(offsetof(ring::Header, in_call), std::uint32_t{1});
+  file.put(offsetof(ring::Header, device_libraries), std::uint32_t{ring::kCudaLibrary});  // loaded, by MPI say
   pass(300);
   ::usleep(30000);
   pass(1100);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/http_client.h"
@@ -19,6 +21,7 @@ class FakeLbfd {
   HttpResponse handle(std::string_view method, std::string_view target, std::string_view body) {
     const std::lock_guard lock(mutex_);
     ++requests;
+    std::this_thread::sleep_for(answer_after.load());
     if (status_for_all != 0) return {status_for_all, R"({"error":"told to","code":"internal"})"};
     const std::size_t streams = target.find("/streams/");
     if (streams == std::string_view::npos) return {404, "{}"};
@@ -97,7 +100,8 @@ class FakeLbfd {
   std::map<std::string, nlohmann::json> ends;
   int requests = 0;
   int repeated = 0;
-  std::atomic<int> status_for_all = 0;  // set while the server runs
+  std::atomic<int> status_for_all = 0;                                                // set while the server runs
+  std::atomic<std::chrono::milliseconds> answer_after{std::chrono::milliseconds(0)};  // set while the server runs
   int lose_answers = 0;
   nlohmann::json procedures;        // of every answer; null: none
   double expected_calls_per_s = 0;  // 0: not said

@@ -8,29 +8,11 @@
 
 #include "event/mpi_function_table.h"
 #include "event/wire.h"
-#include "spank_plugin/relay/tick_rate.h"
+#include "tests/unit/relay/recorded.h"
 #include "tests/unit/relay/ring_file.h"
 
 namespace lbf::relay::record_converter_test {
 namespace {
-
-constexpr Seconds kNs = 1e-9;
-
-struct Recorded {
-  std::vector<Event> events;
-  RelayEventSink sink() {
-    return [this](const Event& event) { events.push_back(event); };
-  }
-  Seconds process_s() const {
-    Seconds sum = 0;
-    for (const Event& event : events) sum += event.process_s;
-    return sum;
-  }
-};
-
-ring::Record adjust(std::uint64_t preempted, std::uint64_t blocked, std::uint64_t waiting) {
-  return ring::record_of(ring::Adjustment{preempted, blocked, waiting});
-}
 
 TEST(RecordConverter, GapIsProcessTimeAndCallIsCallTime) {
   RecordConverter converter(1000, 2);
@@ -484,44 +466,6 @@ TEST(RecordConverter, AProcessThatDiesInAWindowJustEnds) {
   EXPECT_EQ(out.events[0].kind, EventKind::kExit);
 }
 
-TEST(TickRate, NeedsABaselineAndIsFixedInTheEnd) {
-  TickRate rate({0, 1'000'000'000});
-  rate.observe({120'000'000, 1'040'000'000});
-  EXPECT_FALSE(rate.ready());
-  rate.observe({180'000'000, 1'060'000'000});  // 3 ticks per ns
-  ASSERT_TRUE(rate.ready());
-  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), 1e-9 / 3);
-  rate.observe({6'300'000'000, 3'000'000'000});
-  const double fixed = rate.seconds_per_tick();
-  EXPECT_DOUBLE_EQ(fixed, 2.0 / 6'300'000'000);
-  rate.observe({1, 9'000'000'000});
-  rate.observe({100'000'000'000, 9'000'000'000});
-  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), fixed);
-}
-
-// Each step of 10 ms was kept until its relay was 50 ms old.
-TEST(TickRate, AStepThatIsOverWaitsForAShortBaselineOnly) {
-  TickRate rate({0, 1'000'000'000});
-  rate.observe_last({3'000'000, 1'001'000'000});
-  EXPECT_FALSE(rate.ready());
-  rate.observe_last({9'000'000, 1'003'000'000});  // 3 ticks per ns
-  ASSERT_TRUE(rate.ready());
-  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), 1e-9 / 3);
-  rate.observe_last({40'000'000, 1'010'000'000});
-  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), 1e-9 / 3) << "one rate for all that is left";
-}
-
-TEST(TickRate, OwnReadingsAgreeWithTheMonotonicClock) {
-  if (!has_tick_counter()) GTEST_SKIP() << "no tick counter on this machine";
-  const ClockReading first = read_clocks();
-  TickRate rate(first);
-  while (!rate.ready()) rate.observe(read_clocks());
-  const ClockReading now = read_clocks();
-  const double by_ticks_s = static_cast<double>(now.ticks - first.ticks) * rate.seconds_per_tick();
-  const double by_clock_s = static_cast<double>(now.monotonic_ns - first.monotonic_ns) * 1e-9;
-  EXPECT_NEAR(by_ticks_s / by_clock_s, 1, 0.01);
-}
-
 TEST(RecordConverter, AProceduresTicksBecomeNanosecondsOnceItHasAName) {
   constexpr Seconds kTick = 0.5e-9;
   RecordConverter converter(1000, 2);
@@ -552,126 +496,6 @@ TEST(RecordConverter, AProceduresTicksBecomeNanosecondsOnceItHasAName) {
     EXPECT_FALSE(converter.convert(spent(), bad, kTick, sink).ok());
   }
   EXPECT_EQ(out.events.size(), 2U);
-}
-
-ring::Record in_regions(std::uint64_t enter) {
-  ring::Record record = RingFile::record(EventKind::kRegions, enter, enter);
-  record.flags = 0;
-  return record;
-}
-
-std::vector<std::uint64_t> values_of(const ring::Regions& regions) {
-  std::vector<std::uint64_t> values(ring::kRegionWords);
-  ring::write_regions(values.data(), regions);
-  return values;
-}
-
-// The gap of 2,000 ticks was preempted for 100: of the other 1,900 regions had 1,200, and the call's record the rest.
-TEST(RecordConverter, RegionsHaveTheirPartOfTheGap) {
-  constexpr Seconds kTick = 0.5e-9;
-  RecordConverter converter(1000, 2);
-  Recorded out;
-  std::vector<std::uint64_t> told;
-  const RelayEventSink sink = [&](const Event& event) {
-    if (event.kind == EventKind::kRegions) told.assign(event.values.begin(), event.values.end());
-    out.events.push_back(event);
-  };
-  ASSERT_TRUE(converter.convert(adjust(100, 0, 0), {}, kTick, sink).ok());
-  ASSERT_TRUE(converter.convert(in_regions(3000), values_of({3, 4, 4400, 1180, 20, 1200}), kTick, sink).ok());
-  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 3000, 3010), {}, kTick, sink).ok());
-  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 3110, 3120), {}, kTick, sink).ok());
-  ASSERT_EQ(out.events.size(), 3U);
-  EXPECT_EQ(out.events[0].kind, EventKind::kRegions);
-  EXPECT_DOUBLE_EQ(out.events[0].process_s, 1200 * kTick);
-  EXPECT_EQ(told, (std::vector<std::uint64_t>{3, 4, 2200, 590, 10}));
-  EXPECT_DOUBLE_EQ(out.events[1].process_s, 700 * kTick);
-  EXPECT_DOUBLE_EQ(out.events[1].call_s, 10 * kTick);
-  EXPECT_DOUBLE_EQ(out.events[2].process_s, 100 * kTick);
-}
-
-// A keep-alive gave 1,000 ticks of the first gap in advance. Once it is known that there are regions none is given.
-TEST(RecordConverter, RegionsWithoutWhatKeepAlivesGave) {
-  RecordConverter converter(0, 2);
-  Recorded out;
-  std::vector<std::uint64_t> told;
-  const RelayEventSink sink = [&](const Event& event) {
-    told.assign(event.values.begin(), event.values.end());
-    out.events.push_back(event);
-  };
-  converter.keep_alive(1000e-9, sink);
-  ASSERT_TRUE(converter.convert(in_regions(4000), values_of({1, 2, 4000, 2000, 0, 2000}), kNs, sink).ok());
-  EXPECT_EQ(told, (std::vector<std::uint64_t>{1, 2, 2000, 1000, 0}));
-  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 4000, 4000), {}, kNs, sink).ok());
-  converter.keep_alive(1000e-9, sink);
-  EXPECT_EQ(out.events.size(), 3U);
-  EXPECT_DOUBLE_EQ(out.process_s(), 4000e-9);
-}
-
-ring::Record in_device(std::uint64_t enter) {
-  ring::Record record = RingFile::record(EventKind::kDevice, enter, enter);
-  record.flags = 0;
-  return record;
-}
-
-std::vector<std::uint64_t> values_of(const ring::DeviceWaits& waits) {
-  std::vector<std::uint64_t> values(ring::kDeviceWords);
-  ring::write_device_waits(values.data(), waits);
-  return values;
-}
-
-// A gap of 3,000 ticks with regions of 1,000 and waits of 1,500, of which 1,200 on the processor: 500 are work.
-TEST(RecordConverter, WaitsForADeviceHaveTheirPartOfTheGap) {
-  constexpr Seconds kTick = 0.5e-9;
-  RecordConverter converter(0, 2);
-  Recorded out;
-  std::vector<std::uint64_t> told;
-  const RelayEventSink sink = [&](const Event& event) {
-    if (event.kind == EventKind::kDevice) told.assign(event.values.begin(), event.values.end());
-    out.events.push_back(event);
-  };
-  ASSERT_TRUE(
-      converter.convert(in_regions(3000), values_of(ring::Regions{1, 2, 1800, 900, 0, 1000}), kTick, sink).ok());
-  ASSERT_TRUE(converter.convert(in_device(3000), values_of(ring::DeviceWaits{7, 1200, 1500}), kTick, sink).ok());
-  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 3000, 3010), {}, kTick, sink).ok());
-  ASSERT_EQ(out.events.size(), 3U);
-  EXPECT_EQ(out.events[1].kind, EventKind::kDevice);
-  EXPECT_DOUBLE_EQ(out.events[1].process_s, 1500 * kTick);
-  EXPECT_EQ(told, (std::vector<std::uint64_t>{7, 600}));
-  EXPECT_DOUBLE_EQ(out.events[2].process_s, 500 * kTick);
-  converter.keep_alive(1000e-9, sink);
-  EXPECT_EQ(out.events.size(), 3U) << "the next gap may be a wait, too";
-}
-
-// More than the gap has, as where the thread's clock says that it was preempted meanwhile.
-TEST(RecordConverter, WaitsForADeviceAreAtMostTheGap) {
-  RecordConverter converter(0, 2);
-  Recorded out;
-  ASSERT_TRUE(converter.convert(adjust(400, 0, 0), {}, kNs, out.sink()).ok());
-  ASSERT_TRUE(converter.convert(in_device(1000), values_of(ring::DeviceWaits{1, 900, 900}), kNs, out.sink()).ok());
-  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1000, 1000), {}, kNs, out.sink()).ok());
-  EXPECT_DOUBLE_EQ(out.events[0].process_s, 600e-9);
-  EXPECT_DOUBLE_EQ(out.events[1].process_s, 0);
-}
-
-TEST(RecordConverter, WaitsForADeviceThatCannotBeAreRefused) {
-  RecordConverter converter(0, 2);
-  Recorded out;
-  for (const ring::DeviceWaits& bad : {ring::DeviceWaits{0, 1, 2}, {1, 3, 2}})
-    EXPECT_FALSE(converter.convert(in_device(100), values_of(bad), kNs, out.sink()).ok());
-  EXPECT_FALSE(converter.convert(in_device(100), std::vector<std::uint64_t>{1, 2}, kNs, out.sink()).ok());
-}
-
-TEST(RecordConverter, RegionsThatCannotBeAreRefused) {
-  RecordConverter converter(0, 2);
-  Recorded out;
-  for (const ring::Regions& bad : {ring::Regions{0, 2, 10, 5, 0, 5}, {1, 0, 10, 5, 0, 5}, {1, 2, 4, 5, 0, 5}}) {
-    EXPECT_FALSE(converter.convert(in_regions(100), values_of(bad), kNs, out.sink()).ok());
-  }
-  EXPECT_FALSE(converter.convert(in_regions(100), std::vector<std::uint64_t>{1, 2, 3}, kNs, out.sink()).ok());
-  // More than the gap has, or than the wire: cut.
-  constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  ASSERT_TRUE(converter.convert(in_regions(100), values_of({kAll, kAll, kAll, kAll, kAll, 50}), kNs, out.sink()).ok());
-  EXPECT_DOUBLE_EQ(out.process_s(), 50e-9);
 }
 
 }  // namespace

@@ -201,6 +201,19 @@ TEST_F(RelayTest, SeveralSendersAskAtOnce) {
   EXPECT_EQ(answers, kSenders * kRequests);
 }
 
+// While a job runs it is short; --flush-spool waits for an lbfd whose disk is slow.
+TEST_F(RelayTest, ARequestEndsAtItsLimit) {
+  HttpServer server(lbfd_);
+  const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
+  lbfd_.answer_after = std::chrono::milliseconds(300);
+  ::setenv("LBF_TOKEN", "secret", 1);  // instead of munge
+  const auto impatient = (*make_request_function(url, 0.05))("GET", kTarget, "", "");
+  const auto patient = (*make_request_function(url, kFlushRequestLimitS))("GET", kTarget, "", "");
+  ::unsetenv("LBF_TOKEN");
+  EXPECT_FALSE(impatient.ok());
+  EXPECT_TRUE(patient.ok());
+}
+
 // Rings whose counters and control words are looked at while the relay runs.
 class RelayCostTest : public RelayTest {
  protected:

@@ -71,6 +71,57 @@ TEST(DefaultTargets, TheOneThatRanThenEveryNodeCountThatDividesEvenlyOnEveryNetw
                                                   testing::Pair(3, "block lan"), testing::Pair(6, "block lan")));
 }
 
+TEST(DefaultTargets, OtherProgramsAreInTheConfigurationThatRanAlone) {
+  engine::Target ran;
+  ran.node_of_rank = {0, 0, 1, 1};
+  ran.nodes = 2;
+  ran.cores_per_node = 4;
+  ran.network = std::make_shared<const engine::Network>(engine::Network::zero());
+  ran.placement = "block";
+  const auto lan = std::make_shared<const engine::Network>(
+      *engine::Network::parse("name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n", "x"));
+  std::vector<engine::OtherPrograms> seen;
+  for (const engine::Target& target : engine::default_targets(ran, {ran.network, lan}, 1))
+    seen.push_back(target.other_programs);
+  std::vector<engine::OtherPrograms> expected(7, engine::OtherPrograms::kLeftOut);  // the last: more threads
+  expected.front() = engine::OtherPrograms::kAsTheyRan;
+  EXPECT_EQ(seen, expected);
+}
+
+TEST(IsConfiguration, PlacesProcessorsNetworkAndThreadsAreThoseThatRan) {
+  engine::Target ran;
+  ran.node_of_rank = {0, 1, 1};
+  ran.nodes = 2;
+  ran.cores_per_node = 4;
+  ran.threads = 2;
+  ran.network = std::make_shared<const engine::Network>(engine::Network::zero());
+  const auto is_with = [&](const auto& change) {
+    engine::Target target = ran;
+    target.network = std::make_shared<const engine::Network>(*ran.network);
+    change(target);
+    return engine::is_configuration(target, ran);
+  };
+  EXPECT_TRUE(is_with([](engine::Target&) {}));
+  EXPECT_TRUE(is_with([](engine::Target& target) { target.threads = 0; })) << "as many as ran";
+  EXPECT_TRUE(is_with([](engine::Target& target) { target.placement = "map=0,1,1"; })) << "a name";
+  EXPECT_TRUE(is_with([](engine::Target& target) { target.waiting = engine::Waiting::kSpin; }));
+  EXPECT_TRUE(is_with([](engine::Target& target) {
+    target.cores_of_node = {4, 4};
+    target.speed_of_node = {1, 1};
+  }));
+  EXPECT_FALSE(is_with([](engine::Target& target) { target.threads = 1; }));
+  EXPECT_FALSE(is_with([](engine::Target& target) { target.node_of_rank = {0, 0, 1}; }));
+  EXPECT_FALSE(is_with([](engine::Target& target) { target.nodes = 3; }));
+  EXPECT_FALSE(is_with([](engine::Target& target) { target.cores_of_node = {4, 2}; }));
+  EXPECT_FALSE(is_with([](engine::Target& target) { target.speed = 2; }));
+  EXPECT_FALSE(is_with([](engine::Target& target) { target.network = nullptr; }));
+  EXPECT_FALSE(is_with([](engine::Target& target) {
+    auto shared = std::make_shared<engine::Network>(*target.network);
+    shared->set_contention(engine::Contention::kBus);
+    target.network = std::move(shared);
+  }));
+}
+
 // 2 ranks of 2 threads on 2 nodes of 2 processors: 1 node takes them with 1 thread each, not as they are.
 TEST(DefaultTargets, AsManyThreadsAsFillTheNodes) {
   engine::Target ran;

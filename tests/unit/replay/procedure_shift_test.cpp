@@ -9,6 +9,7 @@
 #include <random>
 
 #include "predictor/engine/metric/predictor.h"
+#include "tests/unit/replay/random_configuration.h"
 #include "tests/unit/replay/random_trace.h"
 #include "tests/unit/replay/reference.h"
 

@@ -1,22 +1,18 @@
+// Programs, see random_trace.h.
 #include "tests/unit/replay/random_trace.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
-#include <sstream>
 #include <stdexcept>
-#include <string>
 #include <tuple>
 
 #include "predictor/engine/match/collective.h"
-#include "predictor/engine/replay/replay.h"
 
 namespace lbf::random_trace {
 namespace {
 
 using reference::Action;
-constexpr double kMaxBytes = 65536;
 
 struct Channel {
   std::deque<std::size_t> sent;    // messages that no receive has a place for
@@ -558,203 +554,10 @@ class Maker {
   std::size_t blocked_ = 0;        // events so far
 };
 
-reference::Table make_table(std::mt19937_64& random, bool nothing) {
-  if (nothing) return {};
-  std::uniform_real_distribution<double> some(0, 2);
-  reference::Table table{{0, some(random)}};
-  table.emplace_back(1000, table.back().second + some(random));
-  table.emplace_back(kMaxBytes, table.back().second + some(random));
-  if (random() % 4 == 0) {
-    for (auto& point : table) point.second = 1;  // constant: arrivals coincide with other events
-  }
-  return table;
-}
-
-void write_table(std::ostringstream& out, const char* key, const reference::Table& table) {
-  if (table.empty()) return;
-  out.precision(17);
-  out << key << " = [";
-  for (const auto& [bytes, seconds] : table)
-    out << "[" << static_cast<std::uint64_t>(bytes) << ", " << std::fixed << seconds * 1e6 << "],";
-  out << "]\n";
-}
-
-// A cluster of one or two trees of up to three levels, leaves anywhere below the top, and some of its nodes
-// for the target.
-void make_topology(std::mt19937_64& random, Configuration& configuration) {
-  reference::Machine& machine = configuration.machine;
-  struct Switch {
-    std::vector<int> way;  // from itself to the top
-    std::vector<int> nodes;
-    std::vector<int> switches;
-  };
-  std::vector<Switch> switches;
-  const auto add_switch = [&](std::vector<int> above) {
-    const int number = static_cast<int>(switches.size());
-    above.insert(above.begin(), number);
-    switches.push_back({std::move(above), {}, {}});
-    if (switches.back().way.size() > 1) {
-      switches[static_cast<std::size_t>(switches.back().way[1])].switches.push_back(number);
-    }
-    return static_cast<std::size_t>(number);
-  };
-  const auto add_leaf = [&](const std::vector<int>& above) {
-    const std::size_t leaf = add_switch(above);
-    for (std::size_t i = 0; i < 1 + random() % 3; ++i) {
-      switches[leaf].nodes.push_back(static_cast<int>(machine.switches_of_cluster_node.size()));
-      machine.switches_of_cluster_node.push_back(switches[leaf].way);
-    }
-  };
-  const std::size_t trees = random() % 4 == 0 ? 2 : 1;
-  for (std::size_t tree = 0; tree < trees || machine.switches_of_cluster_node.size() < configuration.target.nodes;
-       ++tree) {
-    const std::size_t top = add_switch({});
-    for (std::size_t i = 0; i < 1 + random() % 4 || machine.switches_of_cluster_node.size() < 3; ++i) {
-      if (random() % 2 == 0) {
-        add_leaf(switches[top].way);
-        continue;
-      }
-      const std::size_t middle = add_switch(switches[top].way);
-      for (std::size_t j = 0; j < 1 + random() % 3; ++j) add_leaf(switches[middle].way);
-    }
-  }
-  // As a file of Slurm, switches in any order.
-  const bool yaml = random() % 2 == 0;
-  std::vector<std::size_t> order(switches.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::shuffle(order.begin(), order.end(), random);
-  std::ostringstream text;
-  if (yaml) text << "- topology: random\n  tree:\n    switches:\n";
-  const auto list = [&](const char* key, const char* letter, const std::vector<int>& numbers) {
-    if (numbers.empty()) return;
-    text << (yaml ? "      " : " ") << key << (yaml ? ": " : "=") << letter << "[";
-    for (std::size_t i = 0; i < numbers.size(); ++i) text << (i > 0 ? "," : "") << numbers[i];
-    text << "]" << (yaml ? "\n" : "");
-  };
-  for (std::size_t number : order) {
-    text << (yaml ? "    - switch: s" : "SwitchName=s") << number << (yaml ? "\n" : "");
-    list(yaml ? "children" : "Switches", "s", switches[number].switches);
-    list(yaml ? "nodes" : "Nodes", "n", switches[number].nodes);
-    text << (yaml ? "" : "\n");
-  }
-  Result<engine::Topology> topology = engine::Topology::parse(text.str(), yaml ? "topology.yaml" : "topology.conf");
-  if (!topology.ok()) throw std::logic_error(topology.error().message + " in\n" + text.str());
-  engine::Target& target = configuration.target;
-  target.topology = std::make_shared<const engine::Topology>(std::move(*topology));
-  std::vector<int> nodes(machine.switches_of_cluster_node.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = static_cast<int>(i);
-  std::shuffle(nodes.begin(), nodes.end(), random);
-  nodes.resize(target.nodes);
-  machine.cluster_node_of_node = nodes;
-  for (int node : nodes) target.topology_node_of_node.push_back(*target.topology->find("n" + std::to_string(node)));
-}
-
 }  // namespace
 
 Trace make_trace(std::mt19937_64& random, Regions regions) {
   return Maker(random, regions).make();
-}
-
-Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
-  Configuration configuration;
-  engine::Target& target = configuration.target;
-  reference::Machine& machine = configuration.machine;
-  target.nodes = static_cast<std::uint32_t>(1 + random() % static_cast<std::uint64_t>(ranks));
-  target.cores_per_node = static_cast<std::uint32_t>(1 + random() % 4);
-  target.speed = random() % 2 == 0 ? 1.0 : 0.5 + static_cast<double>(random() % 1000) / 400.0;
-  std::string map = "map=";
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    map += (rank > 0 ? "," : "") + std::to_string(random() % target.nodes);
-  }
-  target.placement = map;
-  Result<std::vector<std::uint32_t>> placed = engine::place_ranks(map, ranks, target.nodes);
-  if (!placed.ok()) throw std::logic_error(placed.error().message);
-  target.node_of_rank = *placed;
-  for (std::uint32_t node : target.node_of_rank) machine.node_of_rank.push_back(static_cast<int>(node));
-  machine.cores.assign(target.nodes, static_cast<int>(target.cores_per_node));
-  machine.speed.assign(target.nodes, target.speed);
-  if (random() % 4 == 0) {
-    for (std::uint32_t node = 0; node < target.nodes; ++node) {
-      target.cores_of_node.push_back(static_cast<std::uint32_t>(1 + random() % 3));
-      target.speed_of_node.push_back(0.5 + static_cast<double>(random() % 4) / 2.0);
-      machine.cores[node] = static_cast<int>(target.cores_of_node.back());
-      machine.speed[node] = target.speed_of_node.back();
-    }
-  }
-  target.waiting = std::array{engine::Waiting::kYield, engine::Waiting::kYield, engine::Waiting::kBlock,
-                              engine::Waiting::kSpin}[random() % 4];
-  machine.spins = target.waiting == engine::Waiting::kSpin;
-  machine.yields = target.waiting == engine::Waiting::kYield;
-  machine.beside_others = target.nodes % 2 == 0;
-  if (machine.beside_others) target.other_programs = engine::OtherPrograms::kAsTheyRan;
-  if (random() % 4 == 0) {
-    target.network = std::make_shared<const engine::Network>(engine::Network::zero());
-    machine.remote = reference::Path{};
-    return configuration;
-  }
-  const bool protocol = random() % 2 == 0;
-  std::ostringstream toml;
-  toml << "name = \"random\"\n";
-  const auto add_path = [&](const std::string& locality) {
-    reference::Path path;
-    path.flight = make_table(random, false);
-    path.send_cpu = make_table(random, !protocol);
-    path.recv_cpu = make_table(random, !protocol);
-    toml << "[[path]]\nlocality = \"" << locality << "\"\n";
-    write_table(toml, "table", path.flight);
-    write_table(toml, "send_cpu", path.send_cpu);
-    write_table(toml, "recv_cpu", path.recv_cpu);
-    if (random() % 2 == 0) {
-      path.eager_limit = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
-      toml << "eager_limit_bytes = " << static_cast<std::uint64_t>(path.eager_limit) << "\n";
-    }
-    // Seconds, as all else in these programs.
-    const auto add_time = [&](const char* key, double& seconds) {
-      if (random() % 3 > 0) return;
-      const std::uint64_t microseconds = random() % 3000000;
-      toml << key << " = " << microseconds << "\n";
-      seconds = static_cast<double>(microseconds) * 1e-6;
-    };
-    add_time("first_message_us", path.first_message);
-    add_time("first_peer_us", path.first_peer);
-    add_time("turn_us", path.turn);
-    add_time("switch_us", path.switching);
-    return path;
-  };
-  machine.self_node = add_path("self-node");
-  if (random() % 2 == 0) {
-    make_topology(random, configuration);
-    for (int hops = 4; hops >= 1; --hops) {
-      if (random() % 2 == 0) machine.hops[hops] = add_path("hop:" + std::to_string(hops));
-    }
-  }
-  if (machine.hops.empty() || random() % 2 == 0) machine.remote = add_path("remote");
-  if (random() % 2 == 0) {
-    machine.copy = make_table(random, random() % 3 == 0);
-    machine.reduce = make_table(random, random() % 3 == 0);
-    toml << "[local]\n";
-    write_table(toml, "copy", machine.copy);
-    write_table(toml, "reduce", machine.reduce);
-  }
-  if (random() % 2 == 0) {
-    const bool bus = random() % 2 == 0;
-    machine.contention = bus ? reference::Machine::Contention::kBus : reference::Machine::Contention::kNic;
-    // Such that messages of some 10 kB take about as long in the links as in the table.
-    machine.bandwidth = static_cast<double>(1 + random() % 20) * 1e3;
-    toml << "[contention]\nmodel = \"" << (bus ? "bus" : "nic") << "\"\nbandwidth_MBps = " << std::fixed
-         << machine.bandwidth / 1e6 << "\n";
-  }
-  Result<engine::Network> network = engine::Network::parse(toml.str(), "random.toml");
-  if (!network.ok()) throw std::logic_error(network.error().message);
-  target.network = std::make_shared<const engine::Network>(std::move(*network));
-  return configuration;
-}
-
-// Where each rank has a processor the engine has to know how many threads there are to share processors by the clock.
-void choose_threads(std::mt19937_64& random, Configuration& configuration) {
-  const bool as_ran = random() % 4 == 0 && !engine::is_dedicated(configuration.target);
-  configuration.target.threads = as_ran ? 0 : static_cast<std::uint32_t>(1 + random() % 4);
-  configuration.machine.threads = static_cast<int>(configuration.target.threads);
 }
 
 }  // namespace lbf::random_trace

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "predictor/engine/metric/predictor.h"
+#include "tests/unit/replay/random_configuration.h"
 #include "tests/unit/replay/reference.h"
 
 namespace lbf::random_trace_test {

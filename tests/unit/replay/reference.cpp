@@ -110,6 +110,41 @@ class Simulation {
   }
 
   int node_of(int rank) const { return machine_.node_of_rank[static_cast<std::size_t>(rank)]; }
+  // Where ranks share memory they and the processors are dealt to the domains like cards; else a node is one place. No
+  // more places than ranks: then each has several domains.
+  struct Place {
+    int node;
+    int domain;
+    auto operator<=>(const Place&) const = default;
+  };
+  int domains_of(int node) const {
+    return machine_.memory.empty() ? 1 : std::min(machine_.domains, machine_.cores[static_cast<std::size_t>(node)]);
+  }
+  int places_of(int node) const {
+    const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
+    return std::max(1, std::min(domains_of(node), static_cast<int>(ranks)));
+  }
+  Place place_of(int rank) const {
+    const auto end = machine_.node_of_rank.begin() + rank;
+    const auto before = static_cast<int>(std::count(machine_.node_of_rank.begin(), end, node_of(rank)));
+    return {node_of(rank), before % places_of(node_of(rank))};
+  }
+  int cores_of(const Place& place) const {
+    int cores = 0;
+    for (int core = 0; core < machine_.cores[static_cast<std::size_t>(place.node)]; ++core)
+      cores += core % places_of(place.node) == place.domain ? 1 : 0;
+    return cores;
+  }
+  // Of the demand so much is met where so many processors of a domain compute.
+  double met(double computing, double demand) const {
+    return std::min(1.0, cost(machine_.memory, computing) / (computing * demand));
+  }
+  // Recorded work of so many threads, as it would be with a domain for itself.
+  double recorded(int rank, double seconds, int threads = 1) const {
+    if (machine_.ran_beside.empty()) return seconds;
+    const auto [ranks, cores] = machine_.ran_beside[static_cast<std::size_t>(rank)];
+    return seconds * met(std::min(ranks * threads, cores), machine_.demand);
+  }
   // How many switches are on the longest way from a node up to this one, itself included.
   int level(int which) const {
     std::ptrdiff_t highest = 0;
@@ -161,10 +196,13 @@ class Simulation {
     }
   }
   // Do processes of this node let each other go on when they wait?
-  bool takes_turns(int node) const { return yields_in_vain(node) && (farthest().turn > 0 || farthest().switching > 0); }
-  bool yields_in_vain(int node) const {
-    const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
-    return machine_.yields && ranks > machine_.cores[static_cast<std::size_t>(node)];
+  bool takes_turns(const Place& place) const {
+    return yields_in_vain(place) && (farthest().turn > 0 || farthest().switching > 0);
+  }
+  bool yields_in_vain(const Place& place) const {
+    int ranks = 0;
+    for (int rank = 0; rank < program_.ranks; ++rank) ranks += place_of(rank) == place ? 1 : 0;
+    return machine_.yields && ranks > cores_of(place);
   }
   const Path& farthest() const {
     const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
@@ -227,23 +265,22 @@ class Simulation {
   // switch to p after another one of its own node. It did not: half of that switch if it came less than one
   // later.
   double turns_of(std::size_t p, const Message& m, bool waited, double since) {
-    const int node = node_of(program_.processes[p].rank);
-    const auto n = static_cast<std::size_t>(node);
-    if (program_.processes[p].background || !takes_turns(node)) return 0;
-    const bool is_from_node = !m.internal && node_of(m.src) == node;
-    const double switching = is_from_node ? farthest().switching / machine_.cores[n] : 0;
+    const Place place = place_of(program_.processes[p].rank);
+    if (program_.processes[p].background || !takes_turns(place)) return 0;
+    const bool is_from_node = !m.internal && node_of(m.src) == place.node;
+    const double switching = is_from_node ? farthest().switching / cores_of(place) : 0;
     if (!waited || !is_before(live_[p].waits_of.back().first, now_))
       return is_before(now_, since + switching) ? switching / 2 : 0;
     int others = 0;
     for (std::size_t q = 0; q < live_.size(); ++q) {
       const Process& other = program_.processes[q];
-      if (q == p || other.background || node_of(other.rank) != node) continue;
+      if (q == p || other.background || place_of(other.rank) != place) continue;
       const bool polls = std::any_of(live_[q].waits_of.begin(), live_[q].waits_of.end(), [&](const auto& wait) {
         return is_before(wait.first, now_) && !is_before(wait.second, now_);
       });
       others += polls ? 1 : 0;
     }
-    return farthest().turn * others / machine_.cores[n] + switching;
+    return farthest().turn * others / cores_of(place) + switching;
   }
 
   // Regions: what one thread does while the others wait, so that the threads that ran take as long as the longest did.
@@ -295,10 +332,10 @@ class Simulation {
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
         case Action::Kind::kWork:
-          if (me.phase++ == 0 && work(action.seconds)) return true;
+          if (me.phase++ == 0 && work(recorded(process.rank, action.seconds))) return true;
           break;
         case Action::Kind::kOthers:
-          if (me.phase++ == 0 && work(machine_.beside_others ? action.seconds : 0)) return true;
+          if (me.phase++ == 0 && work(machine_.beside_others ? recorded(process.rank, action.seconds) : 0)) return true;
           break;
         case Action::Kind::kCopy:
         case Action::Kind::kReduce: {
@@ -309,17 +346,17 @@ class Simulation {
         case Action::Kind::kRegions:
           if (me.phase == 0) {
             me.phase = 1;
-            if (work(fork_join(action) + alone(action))) return true;
+            if (work(recorded(process.rank, fork_join(action) + alone(action)))) return true;
           }
           if (me.phase == 1) {
             me.phase = 2;
             me.threads = threads_of(action);
-            if (work((action.work - alone(action)) / me.threads)) return true;
+            if (work(recorded(process.rank, (action.work - alone(action)) / me.threads, action.threads))) return true;
           }
           me.threads = 1;
           break;
         case Action::Kind::kVainLooks: {
-          me.looks = me.phase++ == 0 && yields_in_vain(node_of(process.rank)) &&
+          me.looks = me.phase++ == 0 && yields_in_vain(place_of(process.rank)) &&
                      work(std::max(action.seconds, action.looks * farthest().turn));
           if (me.looks) return true;
           break;
@@ -423,24 +460,32 @@ class Simulation {
 
   // False: nothing will ever happen again.
   bool pass_time() {
-    std::map<int, int> sharers;
-    std::set<int> looked_at;  // nodes where a rank looks in vain: those that wait have their turns
+    std::map<Place, int> sharers;
+    std::map<Place, int> workers;  // of them those that use memory
+    std::set<Place> looked_at;     // where a rank looks in vain: those that wait have their turns
     for (std::size_t p = 0; p < live_.size(); ++p) {
-      if (live_[p].looks) looked_at.insert(node_of(program_.processes[p].rank));
+      if (live_[p].looks) looked_at.insert(place_of(program_.processes[p].rank));
     }
     for (std::size_t p = 0; p < live_.size(); ++p) {
       const Process& process = program_.processes[p];
       if (process.background || live_[p].next >= process.actions.size()) continue;
-      const bool wait_shares = machine_.spins || looked_at.count(node_of(process.rank)) > 0;
-      if (live_[p].work > 0 || live_[p].spins || (wait_shares && live_[p].waits))
-        sharers[node_of(process.rank)] += live_[p].threads;
+      const Place place = place_of(process.rank);
+      const bool wait_shares = machine_.spins || looked_at.count(place) > 0;
+      if (live_[p].work > 0 || live_[p].spins || (wait_shares && live_[p].waits)) sharers[place] += live_[p].threads;
+      if (live_[p].work > 0 && !live_[p].looks) workers[place] += live_[p].threads;
     }
     const auto rate = [&](std::size_t p) {
-      const int node = node_of(program_.processes[p].rank);
-      const auto n = static_cast<std::size_t>(node);
-      if (looked_at.count(node) > 0)  // the slowest of its processors
-        return machine_.speed[n] / std::max(1, (sharers[node] + machine_.cores[n] - 1) / machine_.cores[n]);
-      return machine_.speed[n] * std::min(1.0, static_cast<double>(machine_.cores[n]) / sharers[node]);
+      const Place place = place_of(program_.processes[p].rank);
+      const double speed = machine_.speed[static_cast<std::size_t>(place.node)];
+      const int cores = cores_of(place);
+      double share = std::min(1.0, static_cast<double>(cores) / sharers[place]);
+      if (looked_at.count(place) > 0)  // the slowest of its processors
+        share = 1.0 / std::max(1, (sharers[place] + cores - 1) / cores);
+      if (machine_.memory.empty() || workers[place] == 0) return speed * share;
+      // In one of the place's domains; one processor is in one domain.
+      const double all = workers[place] * share;
+      const double even = all * places_of(place.node) / domains_of(place.node);
+      return speed * share * met(std::max(even, std::min(all, 1.0)), speed * machine_.demand);
     };
     const std::vector<std::size_t> heads = in_links();
     // Links: 0 the bus; else 1 + node out of it, -1 - node into it.

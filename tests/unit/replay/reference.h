@@ -90,7 +90,14 @@ struct Machine {
   bool yields = false;         // who waits polls, in turn with the others that wait on its node
   enum class Contention { kNone, kBus, kNic } contention = Contention::kNone;
   double bandwidth = 1;  // bytes per second of each link
-  Table copy;            // of what a rank does by itself in a collective: bytes, seconds at speed 1
+  // Of memory: domains of a node, by computing processors of one of them the bytes per second that they get together
+  // (empty: as many as they want), what each computing processor of speed 1 wants, and by rank the ranks and processors
+  // of its domain where it ran, which had the same bandwidth (empty: each had a domain for itself).
+  int domains = 1;
+  Table memory;
+  double demand = 0;
+  std::vector<std::pair<int, int>> ran_beside;
+  Table copy;  // of what a rank does by itself in a collective: bytes, seconds at speed 1
   Table reduce;
   Path self_node;
   std::map<int, Path> hops;    // hop:N

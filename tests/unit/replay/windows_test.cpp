@@ -12,6 +12,7 @@
 
 #include "predictor/engine/match/matcher.h"
 #include "predictor/engine/metric/predictor.h"
+#include "tests/unit/replay/random_configuration.h"
 #include "tests/unit/replay/random_trace.h"
 #include "tests/unit/replay/window_cut.h"
 

@@ -132,6 +132,9 @@ TEST(Advise, AGainIsOneAlsoAtTheUpperEndOfThePredictionsInterval) {
   const auto half = [&] { return 5 + 1.25 * 100 * (1 / (1 - 0.012) - 1) + 8 * std::log(15.0176 / *here.predicted_s); };
   here.predicted_s = 14.2;
   EXPECT_NEAR(half_width_percent(step, here).value(), half(), 1e-9);
+  TargetPrediction dense = here;
+  dense.memory_percent = 40;  // other ranks per memory domain, and nobody knows the demand
+  EXPECT_NEAR(half_width_percent(step, dense).value(), half() + 40, 1e-9);
   EXPECT_GT(14.2 * (1 + half() / 100), 15.0176);
   EXPECT_EQ(advise(step).here, nullptr)
       << "6.6 % less than measured: more than the self-prediction error of 1.2 %, but no gain";

@@ -91,6 +91,41 @@ TEST_F(WhatIf, Fig3Is7) {
   EXPECT_THAT(run(fig3_ + fig3_options_).out, HasSubstr("7.000000"));
 }
 
+// One processor gets 10 GB/s, two 12 GB/s together; both ranks want 10. It ran with both in one domain.
+TEST_F(WhatIf, RanksShareTheirMemoryDomain) {
+  const std::string network = write("m.toml",
+                                    "name = \"m\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"
+                                    "[memory]\nbandwidth_MBps = [[1, 10000.0], [2, 12000.0]]\n");
+  const std::string trace = write("t.lbf", "lbf-trace 1\nranks 2\n0 exit 6\n1 exit 6\n");
+  const auto predicted = [&](const std::string& options) {
+    const test::Outcome result = run(trace + " --nodes 1,2 --cores 2 --network " + network + " --json" + options);
+    EXPECT_EQ(result.status, 0) << result.err;
+    const nlohmann::json json = nlohmann::json::parse(result.out);
+    std::array<double, 4> values{};
+    for (std::size_t i = 0; i < 2; ++i) {
+      values[i] = json.at("predictions").at(i).at("lbf_s");
+      values[2 + i] = json.at("predictions").at(i).at("memory_percent");
+    }
+    return values;
+  };
+  const auto are = [](double one, double two, double one_percent, double two_percent) {
+    return testing::ElementsAre(testing::DoubleNear(one, 1e-9), testing::DoubleNear(two, 1e-9),
+                                testing::DoubleNear(one_percent, 1e-9), testing::DoubleNear(two_percent, 1e-9));
+  };
+  EXPECT_THAT(predicted(""), are(6, 6, 200.0 / 3, 0));
+  EXPECT_THAT(predicted(" --memory-demand 10000"), are(10, 6, 0, 0));
+  EXPECT_THAT(predicted(" --memory-demand 10000,2"), are(6, 3.6, 0, 0));
+  EXPECT_THAT(predicted(" --memory-demand 0,2"), are(6, 6, 0, 40));
+  const auto zero = run(trace + " --nodes 1 --cores 2 --network zero --json --memory-demand 10000");
+  EXPECT_NEAR(nlohmann::json::parse(zero.out).at("predictions").at(0).at("lbf_s"), 6, 1e-9) << "no [memory] anywhere";
+  const std::string options = trace + " --nodes 1,2 --cores 2 --network " + network;
+  EXPECT_THAT(run(options).out, HasSubstr("the demand is not known (--memory-demand): times may be off by up to 67 %"));
+  EXPECT_THAT(run(options + " --memory-demand 10000").out,
+              HasSubstr("a rank alone in its memory domain demands 10 GB/s"));
+  expect_usage_error(options + " --memory-demand 10000,0", "'10000,0' is not MB/s");
+  expect_usage_error(options + " --memory-demand fast", "'fast' is not MB/s");
+}
+
 TEST_F(WhatIf, EveryCombinationInOnePass) {
   write("lan.toml",
         "name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n[[path]]\nlocality = "

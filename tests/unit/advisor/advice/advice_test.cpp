@@ -74,6 +74,18 @@ TEST_F(AdviceTest, NoneWhenNothingIsBetterOrItIsWhatRuns) {
   EXPECT_THAT(advised({ranked("block", {0, 0, 1, 1}, 2, 100)}).why_not, HasSubstr("keep it"));
 }
 
+// 50 of 150 s were other programs', which no candidate has: it takes 100 s without them, 80 s by the measured time.
+TEST_F(AdviceTest, OtherProgramsOfTheRunAreNoGain) {
+  is_now(150, 120);
+  baseline_.others_s = 50;
+  EXPECT_DOUBLE_EQ(baseline_.time_s(), 80);
+  EXPECT_DOUBLE_EQ(baseline_.change_of(ranked("cyclic", {0, 1, 0, 1}, 2, 50)), 0.5);
+  EXPECT_FALSE(advised({ranked("cyclic", {0, 1, 0, 1}, 2, 100)}).chosen.has_value());
+  EXPECT_NEAR(advised({ranked("cyclic", {0, 1, 0, 1}, 2, 20)}).gain.percent, 75, 1e-9);
+  baseline_.measured_s = 160;
+  EXPECT_DOUBLE_EQ(baseline_.time_s(), 100);
+}
+
 TEST_F(AdviceTest, FasterNodesAreNotWhatRuns) {
   is_now(100, 100);
   Ranked faster = ranked("block", {0, 0, 1, 1}, 2, 50);

@@ -18,6 +18,7 @@ std::shared_ptr<const engine::Network> tree() {
       "first_message_us = 400.0\nfirst_peer_us = 10000.0\nturn_us = 2.7\nswitch_us = 5.5\n"
       "[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0], [1000, 200.0], [2000, 300.0]]\n"
       "[local]\ncopy = [[0, 0.5], [1000, 5.0]]\nreduce = [[0, 0.25], [1000, 8.0]]\n"
+      "[threads]\nfork_join_us = [[2, 1.5], [4, 2.5]]\n"
       "[contention]\nmodel = \"nic\"\nbandwidth_MBps = 40.0\n");
 }
 
@@ -38,6 +39,7 @@ TEST(Scaled, LatencyAndBandwidthApart) {
   EXPECT_NEAR(network.local().copy.at(1000), 5e-6, 1e-15) << "and so are copies and reductions";
   EXPECT_NEAR(network.local().copy.at(0), 0.5e-6, 1e-15);
   EXPECT_NEAR(network.local().reduce.at(1000), 8e-6, 1e-15);
+  EXPECT_NEAR(network.fork_join_s().at(4), 2.5e-6, 1e-15);
   EXPECT_EQ(network.path(1).eager_limit_bytes, 4096U);
   EXPECT_EQ(network.contention(), engine::Contention::kNic);
   EXPECT_NEAR(network.contention_bytes_per_s(), 160e6, 1);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "predictor/engine/replay/memory_sharing.h"
 #include "tests/unit/advisor/fixture.h"
 
 namespace lbf::advisor::bound_test {
@@ -60,6 +61,16 @@ TEST(Bound, ThreadsShareTheWorkOfRegions) {
   EXPECT_DOUBLE_EQ(with(4), 4);
   target.cores_per_node = 1;
   EXPECT_DOUBLE_EQ(with(4), 7) << "all of it on one processor";
+}
+
+// Work that others of the memory domain slowed down where it ran is shorter where they do not.
+TEST(Bound, WorkIsAsWithAMemoryDomainForItself) {
+  const CommGraph graph = test::graph_of(2, {}, 10);
+  const auto network = test::slow_network("[memory]\nbandwidth_MBps = [[1, 10000.0], [2, 12000.0]]\n");
+  engine::Target ran = target_of({0, 0}, 1, network);
+  engine::Target target = target_of({0, 1}, 2, network);
+  target.memory = engine::memory_demand(ran, network->memory(), 10e9);
+  EXPECT_DOUBLE_EQ(bound_of(target, graph, 0).processors_s, 6);
 }
 
 TEST(Bound, BusiestLink) {
