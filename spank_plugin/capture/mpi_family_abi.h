@@ -25,7 +25,9 @@ inline constexpr const char* kFortranStatusIgnore[4] = {};
 inline constexpr const char* kFortranStatusesIgnore[4] = {};
 
 template <class Find>
-bool find_predefined(Library& library, Find) noexcept {
+bool find_predefined(Library& library, Find find) noexcept {
+  // Of Open MPI's sends that the network took at once, which learn_shared_requests cannot make.
+  library.shared_requests[0] = reinterpret_cast<std::uintptr_t>(find("ompi_request_empty_send"));
   library.comm_self = MPI_COMM_SELF;
   library.comm_null = MPI_COMM_NULL;
   library.request_null = MPI_REQUEST_NULL;
