@@ -12,7 +12,7 @@
 //   key_of                                   a handle as the key of a table
 //   c_comm, c_type ...                       a Fortran handle as a C one
 //   view_status                              the fields of a status
-//   is_cancelled                             whether a status says so
+//   is_cancelled                             whether a status says so: the standard ABI's library is asked
 //   recorded_negative_rank, recorded_tag     MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_ROOT, MPI_ANY_TAG as records have them
 //   recorded_thread_level                    MPI_THREAD_SINGLE ... MPI_THREAD_MULTIPLE as 0 to 3
 //   LBF_FAMILY_FORTRAN_HANDLES_DIFFER        whether an MPI_Fint handle is of another type than the C one
@@ -26,4 +26,28 @@
 #include "spank_plugin/capture/mpi_family_abi.h"
 #else
 #include "spank_plugin/capture/mpi_family_openmpi.h"
+#endif
+
+// What every library has but those of the standard ABI.
+#if !defined(LBF_MPI_FAMILY_ABI)
+namespace lbf::capture {
+
+namespace family {
+inline constexpr bool kIsAlwaysTested = false;
+inline bool learn_shared_requests() noexcept {
+  return true;
+}
+}  // namespace family
+
+inline bool is_cancelled(const StatusView& status) noexcept {
+  return status.cancelled;
+}
+constexpr std::int32_t recorded_tag(int tag) noexcept {
+  return tag;
+}
+constexpr int recorded_thread_level(int level) noexcept {
+  return level;
+}
+
+}  // namespace lbf::capture
 #endif

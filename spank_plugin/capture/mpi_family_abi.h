@@ -90,17 +90,18 @@ inline MPI_Request c_request(const MPI_Fint*) noexcept {
 struct StatusView {
   std::int32_t source;
   std::int32_t tag;
+  const MPI_Status* status;
   std::uint64_t bytes;
 };
 inline StatusView view_status(const void* status) noexcept {
   const auto* const s = static_cast<const MPI_Status*>(status);
   MPI_Count bytes = 0;
   library.Get_count_c(s, MPI_BYTE, &bytes);
-  return {s->MPI_SOURCE, s->MPI_TAG, bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0};
+  return {s->MPI_SOURCE, s->MPI_TAG, s, bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0};
 }
-inline bool is_cancelled(const void* status) noexcept {
+inline bool is_cancelled(const StatusView& status) noexcept {
   int flag = 0;
-  library.Test_cancelled(static_cast<const MPI_Status*>(status), &flag);
+  library.Test_cancelled(status.status, &flag);
   return flag != 0;
 }
 

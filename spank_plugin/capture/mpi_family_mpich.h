@@ -42,7 +42,6 @@ bool find_predefined(Library& library, Find) noexcept {
   return true;
 }
 
-inline constexpr bool kIsAlwaysTested = false;
 // What the self-test uses (self_test.h).
 inline constexpr char kName[] = "MPICH";
 template <class Find>
@@ -79,10 +78,6 @@ inline int shared_queue(std::uint64_t request) noexcept {
     default:
       return 3;
   }
-}
-
-inline bool learn_shared_requests() noexcept {
-  return true;
 }
 
 // The index that mpi_f08's Waitany and its like give for the first request: MPICH 4.0's bindings forget to count
@@ -123,24 +118,20 @@ inline MPI_Session c_session(const MPI_Fint* handle) noexcept {
   return *handle;
 }
 
-// MPI_SOURCE, MPI_TAG, bytes received, whether it was cancelled: 63 bits of count over two integers, the lowest bit of
-// the second one is the cancelled flag. Fortran's integers are the same memory.
+// MPI_SOURCE, MPI_TAG, cancelled, bytes received: 63 bits of count over two integers, the lowest bit of the
+// second one is the cancelled flag. Fortran's integers are the same memory.
 struct StatusView {
   std::int32_t source;
   std::int32_t tag;
+  bool cancelled;
   std::uint64_t bytes;
 };
 inline StatusView view_status(const void* status) noexcept {
   MPI_Status s;
   __builtin_memcpy(&s, status, sizeof(s));
   const auto high = static_cast<std::uint32_t>(s.count_hi_and_cancelled);
-  return {s.MPI_SOURCE, s.MPI_TAG,
+  return {s.MPI_SOURCE, s.MPI_TAG, (high & 1) != 0,
           static_cast<std::uint64_t>(high >> 1) << 32 | static_cast<std::uint32_t>(s.count_lo)};
-}
-inline bool is_cancelled(const void* status) noexcept {
-  MPI_Status s;
-  __builtin_memcpy(&s, status, sizeof(s));
-  return (static_cast<std::uint32_t>(s.count_hi_and_cancelled) & 1) != 0;
 }
 
 // Records have Open MPI's numbers (event/event.h: kAnyRank, kAnyTag, kRootIsMe, kRootIsElsewhere).
@@ -157,12 +148,6 @@ constexpr std::int32_t recorded_negative_rank(int rank) noexcept {
     default:
       return rank;
   }
-}
-constexpr std::int32_t recorded_tag(int tag) noexcept {
-  return tag;
-}
-constexpr int recorded_thread_level(int level) noexcept {
-  return level;
 }
 
 }  // namespace lbf::capture

@@ -42,7 +42,6 @@ bool find_predefined(Library& library, Find find) noexcept {
   return world != nullptr;
 }
 
-inline constexpr bool kIsAlwaysTested = false;
 // What the self-test uses (self_test.h).
 inline constexpr char kName[] = "Open MPI";
 template <class Find>
@@ -69,10 +68,6 @@ inline constexpr int kSharedQueues = 2;
 inline int shared_queue(std::uint64_t request) noexcept {
   if (request == key_of(library.request_empty)) return 0;
   return request == key_of(library.request_empty_send) ? 1 : -1;
-}
-
-inline bool learn_shared_requests() noexcept {
-  return true;
 }
 
 // The index that mpi_f08's Waitany and its like give for the first request.
@@ -110,22 +105,18 @@ inline MPI_Session c_session(const MPI_Fint* handle) noexcept {
   return library.Session_f2c != nullptr ? library.Session_f2c(*handle) : MPI_Session{};
 }
 
-// MPI_SOURCE, MPI_TAG, bytes received; whether it was cancelled. Fortran's integers are the same memory (mpif.h and
-// mpi_f08 both), but only 4-byte aligned.
+// MPI_SOURCE, MPI_TAG, cancelled, bytes received. Fortran's integers are the same memory (mpif.h and mpi_f08
+// both), but only 4-byte aligned.
 struct StatusView {
   std::int32_t source;
   std::int32_t tag;
+  bool cancelled;
   std::uint64_t bytes;
 };
 inline StatusView view_status(const void* status) noexcept {
   MPI_Status s;
   __builtin_memcpy(&s, status, sizeof(s));
-  return {s.MPI_SOURCE, s.MPI_TAG, s._ucount};
-}
-inline bool is_cancelled(const void* status) noexcept {
-  MPI_Status s;
-  __builtin_memcpy(&s, status, sizeof(s));
-  return s._cancelled != 0;
+  return {s.MPI_SOURCE, s.MPI_TAG, s._cancelled != 0, s._ucount};
 }
 
 // Records have Open MPI's numbers (event/event.h: kAnyRank, kAnyTag, kRootIsMe, kRootIsElsewhere).
@@ -134,12 +125,6 @@ static_assert(MPI_ROOT == kRootIsMe && MPI_PROC_NULL == kRootIsElsewhere);
 // A rank argument or root below 0 as records have it.
 constexpr std::int32_t recorded_negative_rank(int rank) noexcept {
   return rank;
-}
-constexpr std::int32_t recorded_tag(int tag) noexcept {
-  return tag;
-}
-constexpr int recorded_thread_level(int level) noexcept {
-  return level;
 }
 
 }  // namespace lbf::capture

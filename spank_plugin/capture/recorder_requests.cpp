@@ -46,7 +46,7 @@ void retire(Thread& thread, const RequestTable::Entry& entry) noexcept {
   } else {
     if (info.kind != RequestKind::kRecv || status == nullptr) return false;
     const StatusView got = view_status(status);
-    if (is_cancelled(status) || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire))
+    if (is_cancelled(got) || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire))
       return false;
     call.append(EventKind::kEndRecv, end_of(info, got, info.id));
   }
@@ -92,12 +92,15 @@ bool complete_otherwise(Call& call, const RequestTable::Entry& entry, const void
   }
   if (!info.active) return true;
   const bool cancelled =
-      status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) && is_cancelled(status);
+      status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) && is_cancelled(view_status(status));
   if (info.kind == RequestKind::kNothing) {
   } else if (info.kind == RequestKind::kRecv && !cancelled && status != nullptr) {
     StatusView got = view_status(status);
-    if (info.partitioned || info.exact) [[unlikely]]
-      got = {info.peer, info.tag, info.bytes};
+    if (info.partitioned || info.exact) [[unlikely]] {
+      got.source = info.peer;
+      got.tag = info.tag;
+      got.bytes = info.bytes;
+    }
     if (info.watch == 0 && !call.counts() && is_seen(info.id)) [[likely]] {
       define_communicator(call, *info.comm);
       call.append(EventKind::kEndRecv, end_of(info, got, info.id));
