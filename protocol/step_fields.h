@@ -94,6 +94,7 @@ struct StepFields {
   Known<kSide, std::uint64_t> threads{};  // of the largest team of a parallel region; 0: none was seen
   Known<kSide, Seconds> regions_s{};      // in parallel regions, all ranks
   Known<kSide, Seconds> region_work_s{};  // of all threads in them
+  std::string library;                    // ProcessRecord::library of the run; empty: no rank said so
   std::string devices;                    // libraries that ranks have loaded: "CUDA", "HIP", "CUDA,HIP"; empty: none
   Known<kSide, Seconds> device_s{};       // in calls that wait for a device, all ranks
   Known<kSide, Seconds> device_busy_s{};  // of it on the processor
@@ -178,6 +179,7 @@ inline constexpr auto kStepTable = [] {
       Field{&S::threads, "threads", "threads", Unit::kCount, {"NThreads", 8}, "of the largest team of an OpenMP region; 0 if none was seen"},
       Field{&S::regions_s, "regions_s", "regions_s", Unit::kSeconds, {"RegionTime", 10}, "sum over all ranks, in OpenMP regions"},
       Field{&S::region_work_s, "region_work_s", "region_work_s", Unit::kSeconds, {"RegionWork", 10}, "sum over all threads in them"},
+      Field{&S::library, "library", "library", Unit::kNone, {"Library", 24, Align::kLeft}, "the MPI library that ran, as in `process` records; \"\" if no rank said so"},
       Field{&S::devices, "devices", "devices", Unit::kNone, {"Devices", 8, Align::kLeft}, "libraries of devices that ranks have loaded: `CUDA`, `HIP` or `CUDA,HIP`; \"\" if none was seen"},
       Field{&S::device_s, "device_s", "device_s", Unit::kSeconds, {"DeviceTime", 10}, "sum over all ranks, in calls that wait for a device"},
       Field{&S::device_busy_s, "device_busy_s", "device_busy_s", Unit::kSeconds, {"DeviceBusy", 10}, "of `device_s`, on the processor (spinning)"},

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/library_name.h"
 #include "base/number.h"
 #include "base/times.h"
 #include "report/other_programs.h"
@@ -211,6 +212,7 @@ advisor::Trust trust_of(const Step& step) {
                        recorded * step.measured_s.value_or(0) * static_cast<double>(step.ranks.value_or(0))),
                100.0);
   trust.why_partial = step.why_partial;
+  if (step.library.find(kFamilyBySelfTest) != std::string::npos) trust.unknown_collectives_percent = 100;
   if (self == nullptr || !self->seen_in_part()) return trust;
   trust.unseen_percent = 100 * (1 - *self->seen_share);
   trust.extrapolated_percent.reset();

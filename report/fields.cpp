@@ -80,7 +80,7 @@ const std::string kSpeedup = kSeenEnough +
 // What says how far a prediction may be off (trust_of).
 const std::string kTrust =
     ",predictions.kind,predictions.self_error_percent,predictions.memory_percent,lost_events,events,wildcard_receives,"
-    "messages,unmodelled_s,ranks,why_partial";
+    "messages,unmodelled_s,ranks,why_partial,library";
 const std::string kGain = kSpeedup + kTrust;
 
 // What is computed from several fields.

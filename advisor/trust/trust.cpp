@@ -20,7 +20,8 @@ double Trust::half_width_percent(double change) const {
   const double error = self_error_percent.value_or(0);
   const double self = std::max(error > -100 ? std::fabs(error / (1 + error / 100)) : 100, kLeastErrorPercent);
   const double of_change = kPerFactorPercent * std::fabs(std::log(change));
-  const double of_this_trace = unmodelled_percent + kErrorPerWildcard * wildcard_percent;
+  const double of_this_trace = unmodelled_percent + kErrorPerWildcard * wildcard_percent +
+                               kErrorPerUnknownCollective * unknown_collectives_percent;
   switch (basis()) {
     case Basis::kProgram:
       return std::max(self, program.p90_percent) + not_seen;
@@ -70,6 +71,11 @@ std::vector<std::string> Trust::notes() const {
         fmt::format("{:.1f} % of the messages were received with a wildcard: elsewhere they may come "
                     "in another order",
                     wildcard_percent));
+  if (unknown_collectives_percent > 0)
+    lines.push_back(
+        fmt::format("the MPI library is known by its family alone: its algorithms of collectives are taken to "
+                    "cost up to {:g} % more or less",
+                    kErrorPerUnknownCollective * unknown_collectives_percent));
   if (approximated_percent > 0)
     lines.push_back(
         fmt::format("{:.1f} % of the collectives are replayed with the closest algorithm", approximated_percent));

@@ -27,6 +27,8 @@ inline constexpr double kLeastErrorPercent = 1.0;
 // Of a prediction's error for each percent of receives whose match another placement may change: assumed
 // where there are no outcomes to fit it to.
 inline constexpr double kErrorPerWildcard = 0.1;
+// The same for each percent of collectives of a library that is known by its family alone. Assumed.
+inline constexpr double kErrorPerUnknownCollective = 0.05;
 // So many outcomes make a fit: the 90th percentile of fewer is hardly more than the worst of them.
 inline constexpr std::uint64_t kLeastOutcomesOfProgram = 5;
 inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
@@ -51,14 +53,16 @@ struct Trust {
   double unseen_percent = 0;                 // of the run's time: the capture was closed, or had ended
   // Half width of the interval that what was seen gives for the run that was captured; nothing: it cannot be told.
   std::optional<double> extrapolated_percent = 0.0;
+  double unknown_collectives_percent = 0;  // of a library that is known by its family alone
 
   // What the interval rests on.
   enum class Basis { kAssumption, kSelfError, kSite, kProgram };
   Basis basis() const;
   // Half width of a prediction's interval, in percent of the prediction: by the self-prediction error and how much the
-  // prediction changes (kElsewherePercent), and what is lost, not seen, unmodelled or left to chance on top of it. With
-  // outcomes their 90th percentile, at least the error of this run; that of the program's own has what is unmodelled
-  // and left to chance in it already. `change`: predicted time there over that of what ran. REQUIRES: change > 0.
+  // prediction changes (kElsewherePercent), and what is lost, not seen, unmodelled, unknown or left to chance on top of
+  // it. With outcomes their 90th percentile, at least the error of this run; that of the program's own has what is
+  // unmodelled, unknown and left to chance in it already. `change`: predicted time there over that of what ran.
+  // REQUIRES: change > 0.
   double half_width_percent(double change) const;
   // One line for each thing that is not as it should be.
   std::vector<std::string> notes() const;

@@ -80,6 +80,7 @@ Recording wrap(std::uint32_t slot, lbf_function function) noexcept {
 lbf_function bind(std::uint32_t slot, const Function& function, Caller& caller) noexcept {
   const Judgement judgement = judge(lbf_dispatch_names[slot], function.address);
   if (!judgement.is_final) return function.address;
+  if (judgement.recording == Recording::kYes && waits_for_self_test(lbf_dispatch_names[slot])) return function.address;
   const Recording recording = judgement.recording == Recording::kYes ? wrap(slot, function.address) : Recording::kNo;
   const lbf_function target = recording == Recording::kYes ? loaded_recorder().wrappers[slot] : function.address;
   if (judgement.stays && function.scope == Scope::kGlobal) {
@@ -155,8 +156,16 @@ lbf_function find_and_bind(std::uint32_t slot, const void* address) noexcept {
 
 }  // namespace
 
-constinit lbf_dispatch_host host{bind_all, lead,         recorded_symbol, release_recorded_library,
-                                 0,        &region_host, &device_host};
+constinit lbf_dispatch_host host{.bind_all = bind_all,
+                                 .lead = lead,
+                                 .symbol = recorded_symbol,
+                                 .release_library = release_recorded_library,
+                                 .unlisted_library = nullptr,
+                                 .accept_library = accept_recorded_library,
+                                 .refuse_library = refuse_recorded_library,
+                                 .load_cpu_ns = 0,
+                                 .regions = &region_host,
+                                 .devices = &device_host};
 
 }  // namespace lbf::capture
 

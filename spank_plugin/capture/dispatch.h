@@ -57,6 +57,12 @@ struct lbf_dispatch_host {
   void* (*symbol)(const char* name);
   // MPI is finalised: its library may be unloaded, and another one is none of the recorder's.
   void (*release_library)(void);
+  // What the library says of itself, where its self-test has to tell whether it is of the recorder's family
+  // (self_test.h); null: the recorder knows it. Until the recorder has said which, its wrappers get the calls of
+  // MPI_Init alone: others may have handles of another width.
+  const char* unlisted_library;
+  void (*accept_library)(void);
+  void (*refuse_library)(void);
   // Processor time that finding and loading the recorder took, in ns.
   uint64_t load_cpu_ns;
   // Parallel regions of OpenMP, and waits for devices.

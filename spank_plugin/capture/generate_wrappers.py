@@ -10,14 +10,15 @@ recorder function a role goes to, and with which arguments, is in wrapper_roles.
 wrapper_bindings.py. This file writes the text.
 
 usage: generate_wrappers.py mpi_functions.yml FAMILY OUTPUT_DIRECTORY
-writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp, wrappers_f08ts.cpp and wrapper_table.cpp for FAMILY (openmpi, mpich)
+writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp, wrappers_f08ts.cpp and wrapper_table.cpp for FAMILY (openmpi, mpich,
+abi)
 """
 import os
 import sys
 from dataclasses import dataclass
 from typing import Callable
 
-from mpi_description import BUFFERS, layout, read_functions, slots
+from mpi_description import BUFFERS, is_of_abi, layout, read_functions, slots
 from wrapper_bindings import Wrapper
 from wrapper_roles import LOCAL_BEFORE
 
@@ -44,6 +45,8 @@ class Family:
 FAMILIES = {
     'openmpi': Family(lambda slot: True, False, lambda name: f'OMPI_MAJOR_VERSION >= {6 if name.endswith("_c") else 5}'),
     'mpich': Family(is_wrapped_of_mpich, True, lambda name: None),
+    # C alone: no library has Fortran's part of the standard ABI.
+    'abi': Family(lambda slot: slot.binding == 'c' and is_of_abi(slot.function), False, lambda name: None),
 }
 
 # OPTIONAL in mpi_f08: without the program's variable the outcome still has to be known.

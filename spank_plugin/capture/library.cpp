@@ -39,6 +39,22 @@ const char* find_library() noexcept {
   return nullptr;
 }
 
+void* library_symbol(const char* name) noexcept {
+  return host->symbol(name);
+}
+
+const char* unlisted_library() noexcept {
+  return host->unlisted_library;
+}
+
+void accept_library() noexcept {
+  host->accept_library();
+}
+
+void refuse_library() noexcept {
+  host->refuse_library();
+}
+
 void find_fortran_sentinels() noexcept {
   find_sentinel(library.fortran_in_place, family::kFortranInPlace);
   find_sentinel(library.fortran_status_ignore, family::kFortranStatusIgnore);

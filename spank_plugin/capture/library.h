@@ -19,11 +19,13 @@ using MPI_Session = struct ompi_instance_t*;
 
 namespace lbf::capture {
 
-// MPICH has these as macros: its Fortran handles are the C ones.
+// What one family alone needs: Fortran's handles, which MPICH has as macros; what the standard ABI does not tell.
 #if defined(LBF_MPI_FAMILY_MPICH)
-#define LBF_CAPTURE_PMPI_FORTRAN(X)
+#define LBF_CAPTURE_PMPI_FAMILY(X)
+#elif defined(LBF_MPI_FAMILY_ABI)
+#define LBF_CAPTURE_PMPI_FAMILY(X) X(Get_count_c) X(Test_cancelled) X(Error_class)
 #else
-#define LBF_CAPTURE_PMPI_FORTRAN(X) X(Comm_f2c) X(Type_f2c) X(Request_f2c) X(Message_f2c) X(Win_f2c) X(Group_f2c)
+#define LBF_CAPTURE_PMPI_FAMILY(X) X(Comm_f2c) X(Type_f2c) X(Request_f2c) X(Message_f2c) X(Win_f2c) X(Group_f2c)
 #endif
 // What the recorder itself asks MPI. All of these are local calls.
 // clang-format off
@@ -32,8 +34,10 @@ namespace lbf::capture {
   X(Group_rank) X(Group_translate_ranks) X(Group_free) X(Type_size_x) X(Topo_test) X(Cartdim_get) X(Cart_shift) \
   X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) \
   X(Get_library_version) X(Comm_get_parent) X(Query_thread) X(Request_get_status) X(Initialized) \
-  LBF_CAPTURE_PMPI_FORTRAN(X)
+  LBF_CAPTURE_PMPI_FAMILY(X)
 // clang-format on
+
+inline constexpr int kSharedRequests = 4;
 
 struct Library {
 #define LBF_CAPTURE_MEMBER(name) decltype(&PMPI_##name) name;
@@ -49,7 +53,8 @@ struct Library {
   MPI_Request request_empty;       // Open MPI's ompi_request_empty; may be null
   MPI_Request request_empty_send;  // the same of sends; without one of its own: request_empty
   MPI_Message message_no_proc;
-  int f08_first_index;  // MPICH's
+  int f08_first_index;                             // MPICH's
+  std::uint64_t shared_requests[kSharedRequests];  // the standard ABI's: handles of several requests; 0: none
   // Fortran sentinels are addresses; each has up to four spellings, as the compiler mangles a COMMON block.
   const void* fortran_in_place[4];
   const void* fortran_status_ignore[4];
@@ -57,8 +62,21 @@ struct Library {
 };
 extern constinit Library library;
 
+// Predefined handles that the self-test uses (self_test.h).
+struct TestedHandles {
+  MPI_Errhandler errors_return;
+  MPI_Datatype byte, integer, real;
+};
+
 // Fills `library`. nullptr: done; else why not, in words for the user. Idempotent.
 const char* find_library() noexcept;
+// What a name means to the library; nullptr: nothing.
+void* library_symbol(const char* name) noexcept;
+// What the library says of itself where its self-test decides whether it is recorded (self_test.h); nullptr: else.
+const char* unlisted_library() noexcept;
+// How the self-test ended.
+void accept_library() noexcept;
+void refuse_library() noexcept;
 // Looks for the Fortran sentinels (again: the Fortran library may be loaded later than the C one).
 void find_fortran_sentinels() noexcept;
 

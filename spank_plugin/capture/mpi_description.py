@@ -16,7 +16,7 @@ CALLED_FIRST = ('MPI_Init', 'MPI_Init_thread', 'MPI_Initialized', 'MPI_Finalized
 FORTRAN_ANSWERS = ('MPI_Initialized', 'MPI_Finalized')  # answer "no" where there is no MPI library
 
 
-HOST_VERSION = 3  # of lbf_dispatch_host
+HOST_VERSION = 4  # of lbf_dispatch_host
 
 
 class Slot:
@@ -49,6 +49,11 @@ class Slot:
 def read_functions(path):
     with open(path, encoding='utf-8') as file:
         return yaml.safe_load(file)['functions']
+
+
+def is_of_abi(function):
+    """Whether MPI's standard ABI has it: no Fortran handle is any argument of a C function there."""
+    return not function['name'].endswith(('_c2f', '_f2c'))
 
 
 def slots(functions):

@@ -42,6 +42,16 @@ bool find_predefined(Library& library, Find) noexcept {
   return true;
 }
 
+// What the self-test uses (self_test.h).
+inline constexpr char kName[] = "MPICH";
+template <class Find>
+TestedHandles tested_handles(Find) noexcept {
+  return {MPI_ERRORS_RETURN, MPI_BYTE, MPI_INT, MPI_DOUBLE};
+}
+inline bool may_be_comm(MPI_Comm comm) noexcept {
+  return (static_cast<std::uint32_t>(comm) >> 26 & 0xf) == 1;
+}
+
 }  // namespace family
 
 // A message's handle is its request's: never both live. The kind's bits tell other objects apart.

@@ -42,6 +42,17 @@ bool find_predefined(Library& library, Find find) noexcept {
   return world != nullptr;
 }
 
+// What the self-test uses (self_test.h).
+inline constexpr char kName[] = "Open MPI";
+template <class Find>
+TestedHandles tested_handles(Find find) noexcept {
+  return {static_cast<MPI_Errhandler>(find("ompi_mpi_errors_return")), static_cast<MPI_Datatype>(find("ompi_mpi_byte")),
+          static_cast<MPI_Datatype>(find("ompi_mpi_int")), static_cast<MPI_Datatype>(find("ompi_mpi_double"))};
+}
+inline bool may_be_comm(MPI_Comm comm) noexcept {
+  return comm != nullptr;
+}
+
 }  // namespace family
 
 // A handle as the key of the capture's tables: the same for no two live objects of any kind.

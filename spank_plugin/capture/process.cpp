@@ -11,11 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/library_name.h"
 #include "spank_plugin/capture/all_threads_barrier.h"
 #include "spank_plugin/capture/ancestor_environment.h"
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 #include "spank_plugin/capture/recorder_regions.h"
+#include "spank_plugin/capture/self_test.h"
 #include "spank_plugin/capture/thread_ring.h"
 
 namespace lbf::capture {
@@ -151,7 +153,7 @@ bool start_process() noexcept NO_THREAD_SAFETY_ANALYSIS {
       !ancestor_environment("LBF_CAPTURE_DIR", is_directory, directory_copy, sizeof(directory_copy)))
     memcpy(directory_copy, directory, length + 1);
   process.settings.directory = directory_copy;
-  if (const char* why = find_library()) return fail(why, 0);
+  if (const char* why = find_library()) return fail(unlisted_library() != nullptr ? refusal(why) : why, 0);
   if (!read_ring_bytes() || !read_grant()) return false;
   read_origin(process.origin);
   process.ring_room.measure(process.settings.directory, ranks_on_node());
@@ -453,7 +455,7 @@ bool translate_to_world(MPI_Group group, int count, const int* ranks, int* out) 
 }
 
 void process_initialised(int thread_level) noexcept {
-  process.run.thread_level = thread_level;
+  process.run.thread_level = recorded_thread_level(thread_level);
   if (thread_level == MPI_THREAD_MULTIPLE && !process.all_threads_barrier)
     process.all_threads_barrier = register_all_threads_barrier();
   set_shared(thread_level == MPI_THREAD_MULTIPLE);
@@ -469,7 +471,12 @@ void process_initialised(int thread_level) noexcept {
   int length = 0;
   library.Get_library_version(version, &length);
   version[strcspn(version, "\n")] = '\0';
-  snprintf(process.run.library_version, sizeof(process.run.library_version), "%.127s", version);
+  if (unlisted_library() == nullptr) {
+    snprintf(process.run.library_version, sizeof(process.run.library_version), "%.127s", version);
+  } else {
+    snprintf(process.run.library_version, sizeof(process.run.library_version), "%s%s%.80s", family::kName,
+             kFamilyBySelfTest, version);
+  }
   resolve_all_next();
   find_fortran_sentinels();  // of the libraries that are known by now
   clock_calibrate();
@@ -508,11 +515,14 @@ void process_leave() noexcept {
 }
 
 void process_init_failed_to_capture() noexcept {
+  const bool is_listed = unlisted_library() == nullptr;
+  if (!is_listed) refuse_library();
   const char* const why = process.refusal.why;
   if (why == nullptr) return;
   process.refusal.why = nullptr;  // said once
   int rank = 0, has_world = 0;
-  if (library.comm_world != MPI_Comm{} && library.Initialized(&has_world) == MPI_SUCCESS && has_world != 0) {
+  if (is_listed && library.comm_world != MPI_Comm{} && library.Initialized(&has_world) == MPI_SUCCESS &&
+      has_world != 0) {
     library.Comm_rank(library.comm_world, &rank);
   } else {
     rank = int_from_environment("PMIX_RANK", int_from_environment("PMI_RANK", 0));

@@ -28,6 +28,7 @@ constinit const lbf_recorder* recorder = nullptr;
 constinit void* recorded_version = nullptr;  // that library's kVersionFunction
 constinit void* refused_version = nullptr;   // of the one that no recorder knew last
 constinit bool is_recorded_globally = false;
+constinit std::atomic<bool> is_self_test_open{false};
 
 // An object with MPI functions. One that is recorded has a handle, which keeps it loaded.
 struct MpiObject {
@@ -79,22 +80,46 @@ const lbf_recorder* load_recorder(const char* file) noexcept {
   return loaded;
 }
 
-// The recorder for the library that has this kVersionFunction; nullptr: none, and the user was told why.
-const lbf_recorder* choose_recorder(void* version_function) noexcept {
-  if (LoadedObject library; find_object(version_function, library) && is_standard_abi(library.path)) {
-    return say_off("it does not know the handles of MPI's standard ABI: ", library.path), nullptr;
+// Name and number; packager and dates come after them.
+void shorten(char* version) noexcept {
+  version[strcspn(version, "\n,")] = '\0';
+  for (char* tab = strchr(version, '\t'); tab != nullptr; tab = strchr(tab, '\t')) *tab = ' ';
+}
+
+// Version of MPI's standard ABI that the library has; below 1: none.
+int abi_version(ObjectScope& library) noexcept {
+  using GetAbiVersion = int (*)(int*, int*);
+  int major = 0, minor = 0;
+  for (const char* const name : kAbiVersionFunctions) {
+    const auto get_version = reinterpret_cast<GetAbiVersion>(library.symbol(name));
+    if (get_version != nullptr && get_version(&major, &minor) == 0) return major;
   }
+  return 0;
+}
+
+// The recorder for the library that has this kVersionFunction; nullptr: none, and the user was told why.
+const lbf_recorder* recorder_for(void* version_function) noexcept {
+  LoadedObject library;
+  if (!find_object(version_function, library)) return nullptr;
+  ObjectScope scope(library.path);
+  const int abi = abi_version(scope);
+  if (abi > kKnownAbi) return say_off("this version of MPI's standard ABI is too new: ", library.path), nullptr;
+  const Exports exports = abi == kKnownAbi                          ? Exports::kStandardAbi
+                          : scope.symbol(kOpenMpiObject) != nullptr ? Exports::kOpenMpi
+                                                                    : Exports::kOther;
   using GetLibraryVersion = int (*)(char*, int*);
   constexpr std::size_t kLongestVersion = 8192;  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256
-  char version[kLongestVersion + 1] = {};
+  static constinit char version[kLongestVersion + 1] = {};
   int length = 0;
   reinterpret_cast<GetLibraryVersion>(version_function)(version, &length);
-  if (const char* const name = recorder_name(version)) return load_recorder(name);
-  version[strcspn(version, "\n,")] = '\0';  // name and number; packager and dates come after them
-  for (char* tab = strchr(version, '\t'); tab != nullptr; tab = strchr(tab, '\t')) *tab = ' ';
-  char detail[256];
-  snprintf(detail, sizeof(detail), "%.180s; it knows %s", version, kKnownLibraries);
-  return say_off("it does not know this MPI library: ", detail), nullptr;
+  const RecorderChoice choice = choose_recorder(version, exports);
+  const lbf_recorder* const loaded = load_recorder(choice.file);
+  if (loaded != nullptr && choice.proof == Proof::kSelfTest) {
+    shorten(version);
+    host.unlisted_library = version;
+    is_self_test_open.store(true, std::memory_order_relaxed);
+  }
+  return loaded;
 }
 
 // Decides whether the library of this kVersionFunction is recorded, if none is so far. false: this thread is about to,
@@ -113,7 +138,7 @@ bool decide(void* version_function) noexcept {
   }
   deciding_thread.store(pthread_self(), std::memory_order_relaxed);
   const std::uint64_t begin_ns = thread_cpu_ns();
-  recorder = choose_recorder(version_function);
+  recorder = recorder_for(version_function);
   host.load_cpu_ns = thread_cpu_ns() - begin_ns;
   (recorder != nullptr ? recorded_version : refused_version) = version_function;
   is_recorded_globally = global_symbol(kVersionFunction) == version_function;
@@ -131,6 +156,14 @@ void* version_behind(const char* name) noexcept {
   LoadedObject library;
   return function != nullptr && find_object(function, library) ? ObjectScope(library.path).symbol(kVersionFunction)
                                                                : nullptr;
+}
+
+// false: the self-test is over.
+bool refuse() noexcept {
+  if (!is_self_test_open.exchange(false, std::memory_order_relaxed)) return false;
+  release_recorded_library();
+  mpi_objects.keep_if([](const Range&, const MpiObject&) { return false; });
+  return true;
 }
 
 bool is_capture_wanted() noexcept {
@@ -194,6 +227,31 @@ void release_recorded_library() noexcept {
   mpi_objects.for_each([](MpiObject& object) {
     if (void* const handle = __atomic_exchange_n(&object.handle, nullptr, __ATOMIC_RELAXED)) dlclose(handle);
   });
+}
+
+bool waits_for_self_test(const char* name) noexcept {
+  if (!is_self_test_open.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  const auto is_called = [name](const char* c, const char* fortran) {
+    return strncmp(name, c, strlen(c)) == 0 || strncmp(name, fortran, strlen(fortran)) == 0;
+  };
+  // MPI_Initialized as well: no handle is among its arguments, either.
+  if (is_called("MPI_Init", "mpi_init")) return false;
+  // Each call is looked up anew meanwhile, and without MPI_Init there is no end to it.
+  constexpr unsigned kMostCalls = 10'000;
+  static constinit std::atomic<unsigned> calls{0};
+  if (is_called("MPI_Session_init", "mpi_session_init") || calls.fetch_add(1) == kMostCalls) {
+    if (refuse()) say_off("its self-test needs MPI_Init: ", host.unlisted_library);
+  }
+  return true;
+}
+
+void accept_recorded_library() noexcept {
+  is_self_test_open.store(false, std::memory_order_relaxed);
+}
+
+void refuse_recorded_library() noexcept {
+  refuse();
 }
 
 void forget_unloaded_libraries() noexcept {

@@ -30,6 +30,12 @@ void* recorded_symbol(const char* name) noexcept;
 // Nothing is recorded from here on: the library may be unloaded. Until then it stays.
 void release_recorded_library() noexcept;
 
+// Whether calls by this name, of the library that is recorded, pass by until its self-test is over: all but MPI_Init's.
+bool waits_for_self_test(const char* name) noexcept;
+// It passed: all calls are recorded from here on. It failed: none is.
+void accept_recorded_library() noexcept;
+void refuse_recorded_library() noexcept;
+
 // Judgements of objects that may be gone.
 void forget_unloaded_libraries() noexcept;
 

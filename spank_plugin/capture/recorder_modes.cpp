@@ -219,7 +219,7 @@ void post_watched(Thread& self, std::uint64_t at, std::uint16_t function) noexce
     self.ring.begin_call(at, function);
     if (ring::Record* record = self.ring.append(EventKind::kStartRecv)) {
       record->peer = info.comm->peer_world_rank(info.peer);
-      record->tag = info.tag;
+      record->tag = recorded_tag(info.tag);
       record->comm = info.comm->index;
       record->bytes = info.bytes;
       record->request = node.recorded_as;

@@ -8,6 +8,10 @@
 
 namespace lbf::capture {
 
+inline constexpr char kOpenMpiRecorder[] = "liblbf_capture_ompi.so";
+inline constexpr char kMpichRecorder[] = "liblbf_capture_mpich.so";
+inline constexpr char kAbiRecorder[] = "liblbf_capture_abi.so";
+
 struct Family {
   const char* name;      // what MPI_Get_library_version begins with; blanks of any number may follow
   const char* major;     // then this
@@ -15,34 +19,40 @@ struct Family {
 };
 // The version strings: ompi/mpi/c/get_library_version.c of v4.1.4, v5.0.7 and v6.0.0rc2; src/mpi/misc of MPICH v4.0.2,
 // with a tab before the number, and of v4.2.1, with spaces. Each digit that is listed is one whose handles and status
-// the recorder was compared with in the library's mpi.h and has run with: a release that nobody tried is none of them,
-// since a handle or a status that is laid out differently would be misread without a word.
+// the recorder was compared with in the library's mpi.h and has run with. Any other library has to pass the self-test
+// of the family that it seems to be of (self_test.h): a handle or a status that is laid out differently would be
+// misread without a word.
 inline constexpr Family kFamilies[] = {
-    {"Open MPI v", "4.", "liblbf_capture_ompi.so"},      {"Open MPI v", "5.", "liblbf_capture_ompi.so"},
-    {"Open MPI v", "6.", "liblbf_capture_ompi.so"},      {"MPICH Version:", "4.", "liblbf_capture_mpich.so"},
-    {"MPICH Version:", "5.", "liblbf_capture_mpich.so"},
+    {"Open MPI v", "4.", kOpenMpiRecorder},   {"Open MPI v", "5.", kOpenMpiRecorder},
+    {"Open MPI v", "6.", kOpenMpiRecorder},   {"MPICH Version:", "4.", kMpichRecorder},
+    {"MPICH Version:", "5.", kMpichRecorder},
 };
 
-// The same for people.
-inline constexpr const char* kKnownLibraries = "Open MPI 4, 5 and 6, MPICH 4 and 5";
+// What tells that a library is of the recorder's family.
+enum class Proof : unsigned char { kListed, kSelfTest };
+struct RecorderChoice {
+  const char* file;  // beside the preload
+  Proof proof;
+};
 
-// Libraries of MPI's standard ABI say the same of themselves (Open MPI 6, MPICH 5), but their handles are others.
-inline bool is_standard_abi(const char* library_file) noexcept {
-  const char* const slash = strrchr(library_file, '/');
-  const char* const name = slash != nullptr ? slash + 1 : library_file;
-  constexpr char kAbi[] = "libmpi_abi.";
-  return strncmp(name, kAbi, sizeof(kAbi) - 1) == 0;
-}
+// Which family a library seems to be of by what it exports.
+enum class Exports : unsigned char { kStandardAbi, kOpenMpi, kOther };
+// Its answer is at least 1 in libraries of MPI's standard ABI, and -1 in the ordinary ones of the same packages. The
+// version text is the same in both.
+inline constexpr const char* kAbiVersionFunctions[] = {"PMPI_Abi_get_version", "MPI_Abi_get_version"};
+inline constexpr int kKnownAbi = 1;
+inline constexpr char kOpenMpiObject[] = "ompi_mpi_comm_world";  // where all of Open MPI's have MPI_COMM_WORLD
 
-// The recorder's file name for the library that gives `version`; nullptr: none knows it.
-inline const char* recorder_name(const char* version) noexcept {
+// The recorder for the library that gives `version`.
+inline RecorderChoice choose_recorder(const char* version, Exports exports) noexcept {
+  if (exports == Exports::kStandardAbi) return {kAbiRecorder, Proof::kListed};
   for (const Family& family : kFamilies) {
     const size_t length = strlen(family.name);
     if (strncmp(version, family.name, length) != 0) continue;
     const char* const number = version + length + strspn(version + length, " \t");
-    if (strncmp(number, family.major, strlen(family.major)) == 0) return family.recorder;
+    if (strncmp(number, family.major, strlen(family.major)) == 0) return {family.recorder, Proof::kListed};
   }
-  return nullptr;
+  return {exports == Exports::kOpenMpi ? kOpenMpiRecorder : kMpichRecorder, Proof::kSelfTest};
 }
 
 }  // namespace lbf::capture

@@ -54,13 +54,17 @@ bool is_sentinel(const void* const (&sentinels)[4], const void* p) noexcept {
 
 [[gnu::always_inline]] inline RingWriter::Fields message(const Communicator& comm, int peer, int tag,
                                                          std::uint64_t bytes, std::uint8_t flags) noexcept {
-  return {comm.peer_world_rank(peer), tag, comm.index, 0, bytes, flags};
+  return {comm.peer_world_rank(peer), recorded_tag(tag), comm.index, 0, bytes, flags};
 }
 [[gnu::always_inline]] inline RingWriter::Fields message(const Communicator& comm, int peer, int tag,
                                                          std::uint64_t bytes, std::uint8_t flags,
                                                          std::uint32_t request) noexcept {
-  return {
-      comm.peer_world_rank(peer), tag, comm.index, request, bytes, static_cast<std::uint8_t>(flags | kFlagHasRequest)};
+  return {comm.peer_world_rank(peer),
+          recorded_tag(tag),
+          comm.index,
+          request,
+          bytes,
+          static_cast<std::uint8_t>(flags | kFlagHasRequest)};
 }
 
 [[gnu::always_inline]] inline RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag,

@@ -6,6 +6,7 @@
 #include "spank_plugin/capture/recorder.h"
 #include "spank_plugin/capture/recorder_devices.h"
 #include "spank_plugin/capture/recorder_regions.h"
+#include "spank_plugin/capture/self_test.h"
 
 namespace lbf::capture {
 
@@ -108,10 +109,22 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
   call.outside_accounting();
 }
 
+// The process has no ring from here on (process_leave).
+void refuse_run(Call& call, const char* why) noexcept {
+  process.refusal.why = why;
+  process_init_failed_to_capture();
+  process.run.worldless.store(true, std::memory_order_release);
+  call.outside_accounting();
+}
+
 }  // namespace
 
 void initialised(Call& call) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (unlisted_library() != nullptr || family::kIsAlwaysTested) {
+    if (const char* const what = failed_check()) return refuse_run(call, refusal(what));
+    accept_library();
+  }
   if (began_with_session()) {
     adopt_world();
     return unmodelled(call);
@@ -122,6 +135,8 @@ void initialised(Call& call) noexcept {
   library.Query_thread(&thread_level);
   process.run.spawned = process_is_spawned();
   if (process.run.spawned) return call.outside_accounting();
+  if (!family::learn_shared_requests())
+    return refuse_run(call, refusal("requests that are complete when they are made"));
   enter_world_model();
   begin_run(call, thread_level, begin_cpu_ns);
 }
@@ -131,11 +146,9 @@ void initialised(Call& call) noexcept {
 void session_begun(Call& call, MPI_Session session) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   if (process_opens_session(session)) {
+    if (family::kIsAlwaysTested) return refuse_run(call, refusal("a session before MPI_Init"));
     if (learn_world_of_session(session)) return begin_run(call, kSupposeNothing, begin_cpu_ns);
-    process.refusal.why = "the program's MPI session has no process set mpi://WORLD";
-    process_init_failed_to_capture();
-    process.run.worldless.store(true, std::memory_order_release);
-    return call.outside_accounting();
+    return refuse_run(call, "the program's MPI session has no process set mpi://WORLD");
   }
   while (!process.run.running.load(std::memory_order_acquire)) {
     if (process.run.worldless.load(std::memory_order_acquire)) return call.outside_accounting();

@@ -27,7 +27,7 @@ void retire(Thread& thread, const RequestTable::Entry& entry) noexcept {
 [[gnu::always_inline]] inline RingWriter::Fields end_of(const RequestInfo& info, const StatusView& got,
                                                         std::uint32_t id) noexcept {
   return {info.comm->peer_world_rank(got.source),
-          got.tag,
+          recorded_tag(got.tag),
           info.comm->index,
           id,
           got.bytes,
@@ -46,7 +46,8 @@ void retire(Thread& thread, const RequestTable::Entry& entry) noexcept {
   } else {
     if (info.kind != RequestKind::kRecv || status == nullptr) return false;
     const StatusView got = view_status(status);
-    if (got.cancelled || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire)) return false;
+    if (is_cancelled(got) || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire))
+      return false;
     call.append(EventKind::kEndRecv, end_of(info, got, info.id));
   }
   retire(call.thread(), entry);
@@ -91,12 +92,15 @@ bool complete_otherwise(Call& call, const RequestTable::Entry& entry, const void
   }
   if (!info.active) return true;
   const bool cancelled =
-      status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) && view_status(status).cancelled;
+      status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) && is_cancelled(view_status(status));
   if (info.kind == RequestKind::kNothing) {
   } else if (info.kind == RequestKind::kRecv && !cancelled && status != nullptr) {
     StatusView got = view_status(status);
-    if (info.partitioned || info.exact) [[unlikely]]
-      got = {info.peer, info.tag, false, info.bytes};
+    if (info.partitioned || info.exact) [[unlikely]] {
+      got.source = info.peer;
+      got.tag = info.tag;
+      got.bytes = info.bytes;
+    }
     if (info.watch == 0 && !call.counts() && is_seen(info.id)) [[likely]] {
       define_communicator(call, *info.comm);
       call.append(EventKind::kEndRecv, end_of(info, got, info.id));
@@ -299,7 +303,7 @@ void append_start(Call& call, const RequestInfo& info) noexcept {
   }
   const std::uint8_t flags = is_send ? info.mode_flags() : wildcards(info.peer, info.tag);
   call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv,
-              {info.comm->peer_world_rank(info.peer), info.tag, info.comm->index, info.id, info.bytes,
+              {info.comm->peer_world_rank(info.peer), recorded_tag(info.tag), info.comm->index, info.id, info.bytes,
                static_cast<std::uint8_t>(kFlagHasRequest | flags)});
 }
 

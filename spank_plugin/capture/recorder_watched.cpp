@@ -31,7 +31,7 @@ Watched take_watched(const RequestInfo& info) noexcept {
 void post_in_window(Call& call, const RequestInfo& info) noexcept {
   call.begin_side();
   RingWriter::Fields fields{info.comm->peer_world_rank(info.peer),
-                            info.tag,
+                            recorded_tag(info.tag),
                             info.comm->index,
                             info.id,
                             info.bytes,

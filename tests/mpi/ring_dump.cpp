@@ -24,9 +24,11 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "base/library_name.h"
 #include "event/event.h"
 #include "event/mpi_function_table.h"
 #include "spank_plugin/capture/ring.h"
@@ -84,8 +86,9 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
   const auto state = static_cast<lbf::ring::ProcessState>(header->state.load());
   if (state != lbf::ring::ProcessState::kStarting) {
     check(header->rank >= 0 && header->rank < header->world_size, ring.name + ": rank");
-    check(std::strncmp(header->library, "Open MPI v", 10) == 0 ||
-              std::strncmp(header->library, "MPICH Version:", 14) == 0,
+    const std::string_view library = header->library;
+    check(library.starts_with("Open MPI v") || library.starts_with("MPICH Version:") ||
+              library.find(lbf::kFamilyBySelfTest) != std::string_view::npos,
           ring.name + ": library version");
     check(header->init_leave_ticks >= header->start_ticks, ring.name + ": init_leave_ticks");
     check(header->cpu_threshold_ticks > 0, ring.name + ": cpu_threshold_ticks");
@@ -355,7 +358,8 @@ void print_summary(const std::vector<Ring>& rings) {
               << " events=" << ring.events.size() << " lost=" << h.lost_records << " abandoned=" << h.abandoned_calls
               << " failed_polls=" << h.failed_polls << " preempted=" << ring.preempted << " blocked=" << ring.blocked
               << " waiting=" << ring.waiting << " process=" << ring.process << " procedure_calls=" << h.procedures.calls
-              << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n";
+              << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n"
+              << "library rank=" << h.rank << " " << h.library << "\n";
     std::map<std::string, long> kinds;
     std::uint64_t gap = 0;
     for (const Entry& e : ring.events) {

@@ -280,6 +280,7 @@ class Session {
     trust.unmodelled_percent = percent(stats.unmodelled_s, all_ranks_s);
     trust.approximated_percent =
         percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
+    if (trace_.mpi_rules().family_only) trust.unknown_collectives_percent = trust.approximated_percent;
     const engine::Prediction& now = pass.predictions.front();
     result_.seen = daemon::seen_run_of(now, pass.costs);
     trust.unseen_percent = 100 * (1 - now.seen_share);

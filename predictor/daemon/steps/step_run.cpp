@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/cpu_time.h"
+#include "base/quoted.h"
 
 namespace lbf::daemon {
 namespace {
@@ -216,8 +217,8 @@ void StepRun::count_relay(const protocol::RelayRecord& record) {
 
 // One program has one library: the first process to say so says it for all, before any event.
 void StepRun::take_library(const std::string& version) {
-  if (version.empty() || library_seen_ || totals_.events() > 0) return;
-  library_seen_ = true;
+  if (version.empty() || !library_.empty() || totals_.events() > 0) return;
+  library_ = as_ascii(version);
   const engine::MpiSetup setup = engine::mpi_setup(version, configuration_.ran.node_of_rank);
   predictions_.set_mpi(setup);
   if (std::string note = engine::mpi_rules_note(setup.rules, version); !note.empty()) {

@@ -150,7 +150,7 @@ class StepRun {
   StepTotals totals_ GUARDED_BY(mutex_);
   StepPredictions predictions_ GUARDED_BY(mutex_);
   ProcedurePredictions procedures_ GUARDED_BY(mutex_);
-  bool library_seen_ GUARDED_BY(mutex_) = false;
+  std::string library_ GUARDED_BY(mutex_);
   Seconds cpu_spent_s_ GUARDED_BY(mutex_) = 0;
   std::atomic<Bytes> replayed_bytes_{0};
   Clock::time_point last_publish_ GUARDED_BY(mutex_){};

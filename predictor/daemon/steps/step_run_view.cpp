@@ -168,6 +168,7 @@ void StepRun::describe(StepView& view) {
   db::StepRecord& record = view.record;
   std::vector<std::string> notes = remarks_.notes();
   describe_step(record);
+  record.library = library_;
   describe_end(record);
   totals_.describe(*trace_, record, notes);
   const Seconds lost_s = record.others_s + record.limited_s;

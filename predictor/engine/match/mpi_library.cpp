@@ -6,6 +6,8 @@
 #include <cctype>
 #include <utility>
 
+#include "base/library_name.h"
+
 namespace lbf::engine {
 namespace {
 
@@ -38,9 +40,7 @@ std::optional<std::string_view> after(std::string_view text, std::string_view wo
   return text.substr(at + word.size());
 }
 
-}  // namespace
-
-MpiRules mpi_rules_of(std::string_view text) {
+MpiRules rules_by_name(std::string_view text) {
   if (const auto rest = after(text, "Open MPI")) {
     const Version version = first_version(*rest);
     if (version.major == 4 && version.minor == 1) return {MpiLibrary::kOpenMpi4, true};
@@ -56,6 +56,13 @@ MpiRules mpi_rules_of(std::string_view text) {
     return {MpiLibrary::kMpich4, version.major == 4 && version.minor == 0};
   }
   return {MpiLibrary::kOpenMpi4, false};
+}
+
+}  // namespace
+
+MpiRules mpi_rules_of(std::string_view text) {
+  if (!after(text, kFamilyBySelfTest)) return rules_by_name(text);
+  return {text.starts_with("MPICH") ? MpiLibrary::kMpich4 : rules_by_name(text).library, false, true};
 }
 
 const char* mpi_library_name(MpiLibrary library) {
@@ -75,12 +82,15 @@ MpiSetup mpi_setup(std::string_view library_version, std::vector<std::uint32_t> 
 
 std::string mpi_rules_note(const MpiRules& rules, std::string_view library_version) {
   if (rules.exact) return {};
+  const auto tested = after(library_version, kFamilyBySelfTest);
+  const std::string_view name = tested.value_or(library_version);
   std::string shown;
-  for (const char c : library_version.substr(0, library_version.find('\n'))) {
+  for (const char c : name.substr(0, name.find('\n'))) {
     if (shown.size() == 60) break;
     shown += std::isprint(static_cast<unsigned char>(c)) != 0 ? c : '?';
   }
-  return "the rules of \"" + shown + "\" for collectives are not known here: those of " +
+  return (tested ? "\"" + shown + "\": family by self-test, collectives' algorithms unknown: those of "
+                 : "the rules of \"" + shown + "\" for collectives are not known here: those of ") +
          mpi_library_name(rules.library) + " were taken, and all collectives count as approximated";
 }
 

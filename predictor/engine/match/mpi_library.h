@@ -19,13 +19,15 @@ inline constexpr int kMpiLibraryCount = 3;
 // The rules that come closest to a library's own.
 struct MpiRules {
   MpiLibrary library = MpiLibrary::kOpenMpi4;
-  bool exact = true;  // false: the library is another one, or of another version; its collectives count as
-                      // approximated
+  bool exact = true;         // false: the library is another one, or of another version; its collectives count as
+                             // approximated
+  bool family_only = false;  // the capture's self-test told of which family the library is, and that is all
 };
 
 // From the text of MPI_Get_library_version ("Open MPI v4.1.4, package: ...", "MPICH Version: 4.0.2 ...").
 // Exact for Open MPI 4.1.x and 5.0.x and MPICH 4.0.x. Other versions of Open MPI and MPICH, and libraries
-// that are derived from MPICH, get the nearest rules; everything else Open MPI 4.1's.
+// that are derived from MPICH, get the nearest rules, and so do those of a family by self-test (base/library_name.h);
+// everything else Open MPI 4.1's.
 MpiRules mpi_rules_of(std::string_view library_version);
 
 // "openmpi-4.1", "openmpi-5.0", "mpich-4.0": what commands take and print.

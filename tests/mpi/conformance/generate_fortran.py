@@ -3,7 +3,8 @@
 
 As generate.py, which says what a case is: each is run bare and captured, and counts its own calls and events. A program
 takes a folder for files and, as second argument, `quick`: then every eighth case of the tables runs, and all others;
-or a case's name: that one alone.
+or a case's name: that one alone. Cases with a word of LEFT_OUT in their name, or in a function of
+theirs, do not run.
 A function of event/mpi_functions.yml that the binding has and no case calls must be in NOT_HERE, or nothing is made.
 
 usage: generate_fortran.py mpi_functions.yml OUTPUT_DIRECTORY      writes conformance_mpifh.f90, conformance_f08.f90
@@ -50,7 +51,8 @@ module conformance_data
   integer :: rank, size, to, from, me, n, at, i, root, done, first, ierr, errors_handled
   integer :: counts(16), displs(16), bytes_at(16), indices(4)
   integer(MPI_ADDRESS_KIND) :: aint_at(16)
-  logical :: flag, flags(4), run_all, is_open_mpi, is_open_mpi_5
+  logical :: flag, flags(4), run_all, is_open_mpi, is_open_mpi_5, is_mpich_5
+  character(len=1024) :: left_out
 {handles}
   character(len=4096) :: folder
   character(len=:), allocatable :: case_name
@@ -60,6 +62,18 @@ module conformance_data
 end module
 '''
 HELPERS = '''
+  logical function is_left_out(name)
+    character(len=*), intent(in) :: name
+    integer :: first, length
+    is_left_out = .false.
+    first = 1
+    do while (first <= len_trim(left_out))
+      length = index(left_out(first:), ' ') - 1
+      if (index(name, left_out(first:first + length - 1)) > 0) is_left_out = .true.
+      first = first + length + 1
+    end do
+  end function
+
   subroutine add(names, numbers, name, number)
     character(len=*), intent(inout) :: names(:)
     integer, intent(inout) :: numbers(:)
@@ -173,7 +187,8 @@ HELPERS = '''
 '''
 # What MPICH's library does for Fortran in ways that no C function or wrapper sees: local functions, their count alone.
 UNSEEN = {
-    'mpifh': "if (index(name, '_attr') > 0 .or. index(name, 'MPI_Attr_') == 1) return",
+    'mpifh': "if (index(name, '_attr') > 0 .or. index(name, 'MPI_Attr_') == 1) return\n"
+             "      if (is_mpich_5 .and. (name == 'MPI_Op_create' .or. index(name, '_create_errhandler') > 0)) return",
     'f08': "if (index(name, 'MPI_Wti') == 1) return",
 }
 # mpif.h's MPI_Alloc_mem gives an address as a number; MPI_Free_mem takes the memory.
@@ -203,6 +218,7 @@ from = mod(rank + size - 1, size)
 first = 1
 is_open_mpi = index(version, 'Open MPI') == 1
 is_open_mpi_5 = index(version, 'Open MPI v5') == 1
+is_mpich_5 = index(version, 'MPICH Version:') == 1 .and. index(version, ' 5.') > 0
 [f08] if (index(version(1:40), 'MPICH Version:') == 1 .and. index(version(1:40), '4.0') > 0) first = 0
 @MPI_Barrier(MPI_COMM_SELF)
 @MPI_Comm_split(MPI_COMM_WORLD, rank / 2, -rank, halves)
@@ -264,11 +280,13 @@ def program(binding):
     else:
         main.append(f'  external {externals}')
     main += ['  character(len=64) :: how', '  call get_command_argument(1, folder)', '  call get_command_argument(2, how)',
+             "  call get_environment_variable('LEFT_OUT', left_out)",
              "  run_all = how == ''", "  call count_call('MPI_Init')", '  call MPI_Init(ierr)', '  call case_0()']
     for number, name in enumerate(names, 1):
         skipped = number <= len(tables) and number % QUICK != 0
         quick = '' if skipped else " .or. how == 'quick'"
-        main.append(f"  if (run_all{quick} .or. how == '{name}') call case_{number}()")
+        calls = ' '.join(sorted(set(re.findall(r'\bMPI_[A-Z][a-z_]+', (tables + others)[number - 1][1]))))
+        main.append(f"  if ((run_all{quick} .or. how == '{name}') .and. .not. is_left_out('{name} {calls}')) call case_{number}()")
     main += [f'  call case_{len(names) + 1}()', '  call MPI_Finalize(ierr)', 'contains']
     cases = [('begin', BEGIN)] + [(name, body) for name, (_, body) in zip(names, tables + others)] + [('end', END)]
     peers = '\n'.join('    ' + renderer.words(line) for line in ('COMM :: comm', 'DATATYPE :: kind'))

@@ -267,7 +267,8 @@ CASES['environment'] = '''  int a, b, flag;
   CALL(MPI_Pcontrol, 2);
   EVENTS("phase", 1);
 '''
-CASES['handles'] = '''  RESULT("%d", MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_WORLD)) == MPI_COMM_WORLD);
+CASES['handles'] = '''#ifndef STANDARD_ABI /* has none of these */
+  RESULT("%d", MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_WORLD)) == MPI_COMM_WORLD);
   RESULT("%d", MPI_Type_f2c(MPI_Type_c2f(MPI_INT)) == MPI_INT);
   RESULT("%d", MPI_Group_f2c(MPI_Group_c2f(MPI_GROUP_EMPTY)) == MPI_GROUP_EMPTY);
   RESULT("%d", MPI_Op_f2c(MPI_Op_c2f(MPI_SUM)) == MPI_SUM);
@@ -286,7 +287,7 @@ CASES['handles'] = '''  RESULT("%d", MPI_Comm_f2c(MPI_Comm_c2f(MPI_COMM_WORLD)) 
   RESULT("%d", again.MPI_TAG);
 ''' + ''.join(f'  lbf_add(0, "MPI_{kind}_{way}", 1);\n' for kind in
               ('Comm', 'Type', 'Group', 'Op', 'Request', 'Errhandler', 'Info', 'File', 'Win', 'Message')
-              for way in ('f2c', 'c2f'))
+              for way in ('f2c', 'c2f')) + '#endif\n'
 CASES['error_handlers'] = '''  MPI_Errhandler handler, before;
   CALL(MPI_Comm_create_errhandler, count_errors, &handler);
   CALL(MPI_Comm_get_errhandler, MPI_COMM_WORLD, &before);

@@ -27,6 +27,10 @@ TEST(MpiLibrary, FromTheVersionText) {
       {"MPI VERSION    : CRAY MPICH version 8.1.28.29 (ANL base 3.4a2)", engine::MpiLibrary::kMpich4, false},
       {"MVAPICH2 Version      :\t2.3.7", engine::MpiLibrary::kMpich4, false},
       {"Intel(R) MPI Library 2021.10 for Linux* OS", engine::MpiLibrary::kMpich4, false},
+      {"MPICH family by self-test: Some MPI 4.0", engine::MpiLibrary::kMpich4, false},
+      {"MPICH family by self-test: Not Open MPI v4.1.4", engine::MpiLibrary::kMpich4, false},
+      {"Open MPI family by self-test: Open MPI v7.0.0", engine::MpiLibrary::kOpenMpi5, false},
+      {"Open MPI family by self-test: Some MPI v4.1.4", engine::MpiLibrary::kOpenMpi4, false},
       {"Open MPI", engine::MpiLibrary::kOpenMpi4, false},
       {"Open MPI v99999999999999999999.1", engine::MpiLibrary::kOpenMpi5, false},
       {"FG-MPI", engine::MpiLibrary::kOpenMpi4, false},
@@ -54,6 +58,14 @@ TEST(MpiLibrary, TheNoteIsOneShortPrintableLine) {
   EXPECT_LT(note.size(), 250U);
   for (const char c : note) EXPECT_TRUE(c >= ' ' && c <= '~');
   EXPECT_NE(note.find("mpich-4.0"), std::string::npos);
+}
+
+TEST(MpiLibrary, TheNoteSaysWhatTheSelfTestTold) {
+  const char* const version = "MPICH family by self-test: Intel(R) MPI Library 2021.11 for Linux* OS";
+  EXPECT_EQ(
+      engine::mpi_rules_note(engine::mpi_rules_of(version), version),
+      "\"Intel(R) MPI Library 2021.11 for Linux* OS\": family by self-test, collectives' algorithms unknown: those of "
+      "mpich-4.0 were taken, and all collectives count as approximated");
 }
 
 TEST(MpiLibrary, ATraceThatDoesNotSayIsTakenAsOpenMpi) {

@@ -64,6 +64,7 @@ db::StepRecord step_record() {
   step.threads = 8;
   step.regions_s = 2.5;
   step.region_work_s = 17.25;
+  step.library = "MPICH family by self-test: Some MPI 1.0";
   step.devices = "CUDA,HIP";
   step.device_s = 12.5;
   step.device_busy_s = 11.25;

@@ -23,6 +23,9 @@ TEST(Trust, TheIntervalIsAsWideAsWhatIsNotKnown) {
   trust.unmodelled_percent = 3;
   trust.wildcard_percent = 50;
   EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 5 + 1.25 * 25 + 10);
+  trust.unknown_collectives_percent = 100;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 5 + 1.25 * 25 + 10 + 5);
+  EXPECT_THAT(trust.notes(), Contains(HasSubstr("known by its family alone")));
 }
 
 TEST(Trust, TheMoreAPredictionChangesTheWiderItsInterval) {
