@@ -27,10 +27,11 @@ class CallBegins {
     for (std::size_t k = 0; k < beside_others.size(); ++k) {
       if (beside_others[k] != 0) targets_.push_back(k);
     }
+    ranks_ = targets_.empty() ? 0 : ranks;
     began_s_.assign(ranks * targets_.size(), 0.0);
   }
   // false: on no target, or the process is no rank.
-  bool notes(ProcessIndex process) const { return process * targets_.size() < began_s_.size(); }
+  bool notes(ProcessIndex process) const { return process < ranks_; }
   // A call begins at CLOCK, by target. REQUIRES: notes().
   void note(ProcessIndex process, const Seconds* clock) {
     Seconds* const began_s = &began_s_[process * targets_.size()];
@@ -60,10 +61,12 @@ class CallBegins {
     }
     targets_ = std::move(targets);
     began_s_ = std::move(began_s);
+    if (targets_.empty()) ranks_ = 0;
   }
   Bytes memory_bytes() const { return began_s_.capacity() * sizeof(Seconds); }
 
  private:
+  std::size_t ranks_ = 0;             // 0: of no target
   std::vector<std::size_t> targets_;  // ascending
   std::vector<Seconds> began_s_;      // [rank][of targets_]
 };

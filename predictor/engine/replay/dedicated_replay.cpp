@@ -162,7 +162,8 @@ template <std::size_t kTargets>
       timeline_->note_action(index, clock[0]);
       timeline_->note_message(index, op.message());
     }
-    if (op.work_s != 0 && calls_.notes(index)) calls_.note(index, clock);
+    if (calls_.notes(index) && op.work_s != 0) [[unlikely]]
+      calls_.note(index, clock);
     const bool waits = may_wait(message, op) && any_rendezvous(message);
     slot.sent = true;
     slot.first = (op.flags & kOpFirst) != 0;
@@ -351,7 +352,8 @@ void DedicatedReplay::run(ProcessIndex index) {
       for (std::size_t k = 0; k < targets; ++k) clock[k] += row_work_s(*op, index, k) * inverse_speed[k];
     } else if (!resumed && op->work_s != 0) {
       for (std::size_t k = 0; k < targets; ++k) clock[k] += op->work_s * inverse_speed[k];
-      if (notes_calls && may_begin_call(*op) && op->kind != OpKind::kSend) calls_.note(index, clock);
+      if (notes_calls && may_begin_call(*op) && op->kind != OpKind::kSend) [[unlikely]]
+        calls_.note(index, clock);
     }
     resumed = false;
     if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->note_action(index, clock[0]);

@@ -353,7 +353,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   }
   if (process.stage == Stage::kAction) {
     if (timeline_ != nullptr) timeline_->note_action(index, now_s);
-    if (may_begin_call(op) && process.waits_for == kNoMessage && calls_.notes(index)) calls_.note(index, &now_s);
+    if (calls_.notes(index) && may_begin_call(op) && process.waits_for == kNoMessage) [[unlikely]]
+      calls_.note(index, &now_s);
     switch (op.kind) {
       case OpKind::kBlocked:
       case OpKind::kWindowOpen:  // ranks stay as far apart as they were, however long each one's windows are
