@@ -33,7 +33,8 @@ std::vector<std::string> disturbances(const Step& step) {
       line += line.empty() ? "The job's" : "; the job's";
       line += " CPU limit was used up for " + of_measured(limited_s);
     }
-    lines.push_back(line + ". Only the configuration that ran is predicted with it.");
+    lines.push_back(line +
+                    ". Only the configuration that ran is predicted with it; its error says little of the model.");
   }
   if (step.stolen_percent.value_or(0) >= kShownPercent) {
     lines.push_back(fmt::format("The host of the virtual machines took {:.1f} % of the processors' time (steal).",
