@@ -354,12 +354,12 @@ void print_summary(const std::vector<Ring>& rings) {
   for (const Ring& ring : rings) {
     const Header& h = *ring.header;
     const double ms = (static_cast<double>(h.finalize_enter_ticks) - static_cast<double>(h.init_leave_ticks)) / 1e6;
+    std::cout << "library rank=" << h.rank << " " << h.library << "\n";
     std::cout << "ring rank=" << h.rank << " state=" << h.state << " level=" << h.thread_level
               << " events=" << ring.events.size() << " lost=" << h.lost_records << " abandoned=" << h.abandoned_calls
               << " failed_polls=" << h.failed_polls << " preempted=" << ring.preempted << " blocked=" << ring.blocked
               << " waiting=" << ring.waiting << " process=" << ring.process << " procedure_calls=" << h.procedures.calls
-              << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n"
-              << "library rank=" << h.rank << " " << h.library << "\n";
+              << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n";
     std::map<std::string, long> kinds;
     std::uint64_t gap = 0;
     for (const Entry& e : ring.events) {
