@@ -16,19 +16,7 @@ bool is_test(MpiRole role) {
 }  // namespace
 
 bool RankImport::is_wait_or_test(MpiRole role) {
-  switch (role) {
-    case MpiRole::kWait:
-    case MpiRole::kWaitany:
-    case MpiRole::kWaitall:
-    case MpiRole::kWaitsome:
-    case MpiRole::kTest:
-    case MpiRole::kTestany:
-    case MpiRole::kTestall:
-    case MpiRole::kTestsome:
-      return true;
-    default:
-      return false;
-  }
+  return role >= MpiRole::kWait && role <= MpiRole::kTestsome;
 }
 
 std::vector<std::uint64_t> RankImport::open_in_order() const {

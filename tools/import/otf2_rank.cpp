@@ -568,15 +568,7 @@ Result<void> RankImport::nonblocking_end(const Record& record) {
 }
 
 void RankImport::resolve_probes(const Held& receive) {
-  for (const std::uint64_t number : probes_) {
-    if (!held_.has(number)) continue;
-    Held& probe = held_.at(number);
-    probe.event.peer = receive.event.peer;
-    probe.event.tag = receive.event.tag;
-    probe.event.comm = receive.event.comm;
-    probe.comm = receive.comm;
-    probe.waits = false;
-  }
+  for (const std::uint64_t number : probes_) fill_receive(number, receive);
   probes_.clear();
 }
 

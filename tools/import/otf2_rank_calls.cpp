@@ -22,6 +22,7 @@ Result<void> RankImport::end_silent_call(const Call& call, Nanoseconds ns) {
     }
     return {};
   }
+  if (is_wait_or_test(call.role())) return keep_lost(call, ns);
   switch (call.role()) {
     case MpiRole::kInit:
     case MpiRole::kInitThread:
@@ -51,15 +52,6 @@ Result<void> RankImport::end_silent_call(const Call& call, Nanoseconds ns) {
     case MpiRole::kStart:
     case MpiRole::kStartall:
       return silent_message(call);
-    case MpiRole::kWait:
-    case MpiRole::kWaitany:
-    case MpiRole::kWaitall:
-    case MpiRole::kWaitsome:
-    case MpiRole::kTest:
-    case MpiRole::kTestany:
-    case MpiRole::kTestall:
-    case MpiRole::kTestsome:
-      return keep_lost(call, ns);
     case MpiRole::kRequestGetStatus:
     case MpiRole::kIprobe:
     case MpiRole::kImprobe:

@@ -1,6 +1,6 @@
-/* An MPI program with OpenMP regions, for bench/hybrid/run: in each iteration serial work, two parallel regions (one with
- * equal parts, one whose parts grow and are handed out as threads come) and a small MPI_Allreduce. All work stays in the
- * first-level cache: memory is another study's subject.
+/* An MPI program with OpenMP regions, for bench/hybrid/run: in each iteration serial work, two parallel regions (one
+ * with equal parts, one whose parts grow and are handed out as threads come) and a small MPI_Allreduce. All work stays
+ * in the first-level cache: memory is another study's subject.
  *
  * usage: hybrid ITERATIONS SERIAL_PERCENT */
 #include <mpi.h>

@@ -1,5 +1,5 @@
-// lbf-advise where ranks share memory bandwidth: four ranks of 10 s that never wait, on nodes of two processors. One gets
-// 10 GB/s, two 12 GB/s together.
+// lbf-advise where ranks share memory bandwidth: four ranks of 10 s that never wait, on nodes of two processors. One
+// gets 10 GB/s, two 12 GB/s together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,9 +18,7 @@ using testing::HasSubstr;
 
 class AdviseMemory : public testing::Test {
  protected:
-  AdviseMemory() {
-    std::ofstream(path_) << "lbf-trace 1\nranks 4\n0 exit 10\n1 exit 10\n2 exit 10\n3 exit 10\n";
-  }
+  AdviseMemory() { std::ofstream(path_) << "lbf-trace 1\nranks 4\n0 exit 10\n1 exit 10\n2 exit 10\n3 exit 10\n"; }
   // It ran in blocks on two nodes.
   tools::AdviseResult advise(const engine::KnownDemand& demand) {
     auto trace = tools::open_trace(path_, "");
