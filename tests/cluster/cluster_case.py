@@ -35,8 +35,10 @@ LAYOUT = ("--nodes=2", "--ntasks=4")
 SKIPPED = 77
 # What ends or hangs a run before it begins and is neither lbf's nor the test's (docs/cluster-harness.md), in its own words.
 STARTING_FAULTS = re.compile(
-    # Open MPI 4.1's jump to a handler that is not there yet: address 0, and no frame behind it.
-    r"Signal: Segmentation fault.*\n.*\n.*Failing at address: \(nil\)\n.*\[ 0\] \S*libc\.so.*\n.*\*\*\* End of error message"
+    # Open MPI 4.1's jump to a handler that is not there yet: address 0, and no frame behind it. Other processes' lines may
+    # come between.
+    r"Signal: Segmentation fault.*\n(?:.*\n)*?(\[\S+\]) Failing at address: \(nil\)\n(?:(?!\1).*\n)*\1 \[ 0\] \S*libc\.so.*\n"
+    r"(?:(?!\1).*\n)*\1 \*\*\* End of error message"
     # Slurm's PMIx plugin takes another node's credential for a stranger's.
     r"|mpi/pmix_v\d: _auth_cred_verify: .*Invalid authentication credential")
 TRIES = 4  # of a run that ends so
