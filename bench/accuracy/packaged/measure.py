@@ -54,7 +54,7 @@ class PackagedCluster(Cluster):
         command(["taskset", "--all-tasks", "--cpu-list", "--pid", "0,1", pid[1]])
         return self
 
-    def calibrate_round(self, number, seconds):
+    def calibrate_round(self, number, networks, seconds):
         """Networks of its own for each round: a host may move a virtual machine's processors. What a message inside a node takes
         depends on whether both ranks have a processor."""
         inside = os.path.join(self.output, "networks.d", str(number), "inside.toml")
@@ -62,7 +62,7 @@ class PackagedCluster(Cluster):
         if not os.path.exists(inside):
             command(["lbf-calibrate", "--name", "inside", "--seconds", str(seconds), "--only", "self-node", "--nodes", BOTH_PROCESSORS,
                      "--output", inside], self.env, 900)
-        for network in plan.NETWORKS:
+        for network in networks:
             path = network_file(self.output, network, round_folder(number, "oversubscribed"))
             if not os.path.exists(path):
                 print(f"  measuring the network {network}", flush=True)
@@ -187,7 +187,8 @@ class Series:
         for number in range(self.options.tries):
             cases = [case for case in plan.in_order(self.cases, number, self.options.seed) if not self.is_done(case)]
             if cases:
-                self.cluster.calibrate_round(number, self.options.calibrate_seconds)
+                # All: a repeated run predicts the other cases, too.
+                self.cluster.calibrate_round(number, sorted({case.network for case in self.cases}), self.options.calibrate_seconds)
             for place, case in enumerate(cases):
                 self.say(number, cases[place:])
                 self.one(case, number)
