@@ -250,9 +250,9 @@ LU = """'LU factorization'
 'this machine'
 'LU.out'  output file
 6         to the screen
-6         number of problem sizes
-1100 1100 1100 1100 1100 1100  M
-1100 1100 1100 1100 1100 1100  N
+14        number of problem sizes
+800 800 800 800 800 800 800 800 800 800 800 800 800 800  M
+800 800 800 800 800 800 800 800 800 800 800 800 800 800  N
 1         number of block sizes
 32        NB
 1         number of right hand sides
