@@ -148,7 +148,6 @@ WATER = f"""&GLOBAL
   &SCF
    SCF_GUESS ATOMIC
    EPS_SCF 1.0E-6
-   IGNORE_CONVERGENCE_FAILURE
    MAX_SCF 12
    &OT
     PRECONDITIONER FULL_SINGLE_INVERSE
@@ -234,7 +233,7 @@ glass = mp.Medium(index=2.4)
 rods = [mp.Cylinder(radius=0.2, center=mp.Vector3(x - 8, y - 6), material=glass) for x in range(17) for y in range(13) if y != 6]
 sources = [mp.Source(mp.GaussianSource(0.3, fwidth=0.1), component=mp.Ez, center=mp.Vector3(-8, 0), size=mp.Vector3(0, 1))]
 simulation = mp.Simulation(cell_size=mp.Vector3(20, 16), resolution=30, boundary_layers=[mp.PML(1.0)], geometry=rods, sources=sources)
-simulation.run(until=60)
+simulation.run(until=25)
 """
 BANDS = """(set! num-bands 8)
 (set! k-points (list (vector3 0 0.5 0.5) (vector3 0 0.6 0.4)))
