@@ -18,7 +18,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return status;
 }
 
-int MPI_Finalize(void) {
+static void report(void) {
   double mine = PMPI_Wtime() - start_s, longest = mine;
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -27,5 +27,29 @@ int MPI_Finalize(void) {
     printf("\njob_s=%.6f\n", longest);
     fflush(stdout);
   }
+}
+
+int MPI_Finalize(void) {
+  report();
   return PMPI_Finalize();
+}
+
+// Open MPI's functions for Fortran call PMPI_: those of C see nothing of them. Weak: a program in C has none.
+extern void pmpi_init_(int* error) __attribute__((weak));
+extern void pmpi_init_thread_(int* required, int* provided, int* error) __attribute__((weak));
+extern void pmpi_finalize_(int* error) __attribute__((weak));
+
+void mpi_init_(int* error) {
+  pmpi_init_(error);
+  start_s = PMPI_Wtime();
+}
+
+void mpi_init_thread_(int* required, int* provided, int* error) {
+  pmpi_init_thread_(required, provided, error);
+  start_s = PMPI_Wtime();
+}
+
+void mpi_finalize_(int* error) {
+  report();
+  pmpi_finalize_(error);
 }

@@ -67,6 +67,65 @@ class Bench(unittest.TestCase):
             with self.subTest(seconds=seconds, itself=itself, of_work=of_work):
                 self.assertEqual(kind_of_large_error(prediction(seconds), prediction(itself), of_work), expected)
 
+    def test_packaged_programs_are_told_by_calm_rounds_alone(self):
+        """Between bare runs of 2 and 2.08 s a captured one counts, between 2 and 2.2 s none does."""
+        sys.path.insert(0, os.path.join(ROOT, "bench/accuracy"))
+        from packaged import measure, plan, predict, tables
+        one, two = plan.Case("lu", 2, 1, 2, "unshaped"), plan.Case("lu", 2, 2, 1, "unshaped")
+        rows = {}
+        for case, number, first, last in ((one, 0, 2, 2.2), (one, 1, 2, 2.08), (two, 0, 4, 4.3)):
+            for part, seconds in zip(plan.PARTS, (first, 2.1, last)):
+                run = measure.Run(case, number, part)
+                rows[run.id] = {"id": run.id, "case": case, "round": number, "part": part, "seconds": seconds}
+        rounds = measure.rounds_of(rows)
+        told = tables.calm_only(rounds)
+        self.assertEqual([[1], [0]], [[one.number for one in told[case]] if case in told else [0] for case in (one, two)])
+        self.assertEqual([one], list(told))
+        del rows[measure.Run(one, 1, "bare-2").id]
+        self.assertEqual({}, tables.calm_only(measure.rounds_of(rows)), "a round that was cut is none")
+
+        told[two] = [told[one][0]._replace(case=two, bare_s=4.0, captured={"id": "captured-two"})]
+        known = {(told[one][0].captured["id"], "lbf"): {predict.key_of(one): predict.Answer(2.04, None), predict.key_of(two): predict.Answer(5.0, 19)},
+                 ("captured-two", "lbf"): {predict.key_of(one): predict.Answer(2.0, 2.1)}}
+        found = {(prediction.ran, prediction.target): prediction for prediction in tables.predictions_of(told, known, "lbf")}
+        self.assertEqual({(one, one), (one, two), (two, one)}, set(found))
+        self.assertAlmostEqual(0, found[one, one].error_percent)
+        self.assertAlmostEqual(25, found[one, two].error_percent)
+        self.assertFalse(found[one, two].is_inside, "4 s are 20 % below 5 s")
+        self.assertTrue(found[two, one].is_inside, "2.04 s are 2 % above 2 s")
+        self.assertEqual([2, "13.5", "**25.0**", "+25.0"],
+                         tables.error_cells([found[one, two], found[two, one]], tables.Aim(14, 24)))
+        self.assertEqual(["**50**", "10.6"], tables.interval_cells(list(found.values()), 12))
+
+    def test_packaged_programs_have_inputs_and_their_own_cases(self):
+        sys.path.insert(0, os.path.join(ROOT, "bench/accuracy"))
+        from packaged import plan, programs
+        for program in programs.ALL.values():
+            cases = plan.cases_of(program.name)
+            self.assertEqual(len(cases), len({case.id for case in cases}))
+            self.assertLessEqual(set(plan.cases_of(program.name, is_quick=True)), set(cases))
+        self.assertEqual({"dedicated": 4, "oversubscribed": 5}, {kind: sum(case.kind == kind for case in cases)
+                                                                for kind in ("dedicated", "oversubscribed")})
+        with tempfile.TemporaryDirectory() as folder:
+            programs.lu(folder, 8)
+            with open(os.path.join(folder, "LU.dat"), encoding="ascii") as file:
+                self.assertIn("\n2    P\n4 Q\n", file.read())
+
+    def test_a_node_with_a_processor_for_each_rank_has_its_own_times_inside(self):
+        sys.path.insert(0, os.path.join(ROOT, "bench/accuracy"))
+        from packaged import measure
+        inside = '[[path]]\nlocality = "self-node"\ntable = [[0, 1.0]]\n'
+        remote = '[[path]]\nlocality = "remote"\ntable = [[0, 9.0]]\n'
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("lan", "inside", "dedicated/lan")]
+            for path, text in zip(paths, ('name = "lan"\n' + remote + inside.replace("1.0", "5.0") + "[local]\n",
+                                          'name = "inside"\n' + inside + "[local]\n")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            measure.write_dedicated(*paths)
+            with open(paths[2], encoding="utf-8") as file:
+                self.assertEqual('name = "lan"\n' + inside + remote + "[local]\n", file.read())
+
     def test_the_numbers_of_bench_abuse_are_those_of_the_formats(self):
         sys.path.insert(0, os.path.join(ROOT, "bench/abuse"))
         import client

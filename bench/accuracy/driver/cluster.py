@@ -41,6 +41,7 @@ class Cluster:
         self.nodes = len(os.sched_getaffinity(0))
         self.env, self.network = None, None
         self.up_options = []  # further ones of `cluster up`
+        self.run_timeout_s = RUN_TIMEOUT_S
 
     def __enter__(self):
         # lbfd gets no networks: its own predictions are not used here, and it shares the nodes' cores. The capture is
@@ -74,40 +75,51 @@ class Cluster:
         where = ["--nodes", "node1,node2"] if self.nodes > 1 else ["--only", "self-node", "--nodes", "node1"]
         command(["lbf-calibrate", "--name", network, "--seconds", str(seconds), *where, "--output", path], self.env, 900)
 
+    def srun(self, options, words, name, folder=None, env=None):
+        """Runs once more what crashed in MPI_Init: what it printed, its job name, a time before its start."""
+        since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 2))
+        for attempt in (1, 2):
+            label = f"acc-{uuid.uuid4().hex[:12]}"  # one for each attempt: a crashed one has a step, too
+            line = ["srun", f"--job-name={label}", *options, *words]
+            try:
+                done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", cwd=folder,
+                                      env={**self.env, **(env or {})}, timeout=self.run_timeout_s, check=False)
+            except subprocess.TimeoutExpired as error:
+                raise MeasureError(f"{name}: {' '.join(line)} takes more than {self.run_timeout_s} s") from error
+            if done.returncode == 0:
+                return done.stdout, label, since
+            if done.returncode != CRASH_IN_MPI_INIT or attempt == 2:
+                break
+            print(f"accuracy: {name}: crashed in MPI_Init, once more", file=sys.stderr)
+        raise MeasureError(f"{' '.join(line)}: exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
+
     def run(self, run, words):
         """Runs a program; the values of its last line, and for a captured run measured_s and job of lbf-report."""
         case = run.case
         self.use_network(case.network if case.nodes > 1 else next(iter(self.networks)))
         where = ",".join(f"node{node}" for node in range(1, case.nodes + 1))
-        since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 2))
-        for attempt in (1, 2):
-            label = f"acc-{uuid.uuid4().hex[:12]}"  # one for each attempt: a crashed one has a step, too
-            srun = ["srun", f"--job-name={label}", f"--nodes={case.nodes}", f"--ntasks={case.ranks}", f"--nodelist={where}",
-                    "--distribution=block", "--overcommit", *(["--lbf-predict"] if run.captured else []), *words]
-            done = subprocess.run(srun, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.env,
-                                  timeout=RUN_TIMEOUT_S, check=False)
-            if done.returncode != CRASH_IN_MPI_INIT or attempt == 2:
-                break
-            print(f"accuracy: {run.id}: crashed in MPI_Init, once more", file=sys.stderr)
-        line = re.search(r" (verified)=(\S+) time_s=(\S+) job_s=(\S+)", done.stdout)
-        if done.returncode != 0 or line is None:
-            raise MeasureError(f"{' '.join(srun)}: exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
+        options = [f"--nodes={case.nodes}", f"--ntasks={case.ranks}", f"--nodelist={where}", "--distribution=block", "--overcommit",
+                   *(["--lbf-predict"] if run.captured else [])]
+        out, label, since = self.srun(options, words, run.id)
+        line = re.search(r" (verified)=(\S+) time_s=(\S+) job_s=(\S+)", out)
+        if line is None:
+            raise MeasureError(f"{run.id}: no verified= in what it printed: {out[-500:]}")
         result = {"time_s": line[3], "job_s": line[4]}
         if run.captured:
-            result |= self.captured(run, label, since)
+            step, info = self.step_and_trace(run, label, since)
+            result |= {"measured_s": step["measured_s"], "process_s": info["process_s"], "messages": step["messages"],
+                       "events": step["events"], "unmodelled_s": step["unmodelled_s"]}
         return result
 
-    def captured(self, run, label, since):
-        """Keeps the step's trace, says what lbfd measured."""
+    def step_and_trace(self, run, label, since):
+        """Keeps the step's trace; what lbfd, and lbf-trace info, say of it."""
         step = self.finished_step(run.id, label, since)
         per_node = run.case.ranks // run.case.nodes
         if step["node_of_rank"] != [rank // per_node for rank in range(run.case.ranks)]:
             raise MeasureError(f"{run.id}: the ranks are not in blocks: {step['node_of_rank']}")
         trace = trace_of(self.output, run.id)
         command(["lbf-trace", "convert", f"{step['job']}.{step['step']}", "--to", "stored", "-o", trace], self.env)
-        info = json.loads(command(["lbf-trace", "info", trace, "--json"], self.env))
-        return {"measured_s": step["measured_s"], "process_s": info["process_s"], "messages": step["messages"],
-                "events": step["events"], "unmodelled_s": step["unmodelled_s"]}
+        return step, json.loads(command(["lbf-trace", "info", trace, "--json"], self.env))
 
     def finished_step(self, name, label, since):
         """Waits until lbfd has the whole step."""

@@ -46,8 +46,8 @@ class Network:
         self.is_shared = document.get("contention", {}).get("model", "none") != "none"
 
 
-def write_platform(path, network, nodes):
-    """Hosts of one core with an outgoing and an incoming link each, and a loopback that nothing shares."""
+def write_platform(path, network, nodes, cores):
+    """Hosts with an outgoing and an incoming link each, and a loopback that nothing shares."""
     policy = "SHARED" if network.is_shared else "FATPIPE"
     lines = ["<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
              '<platform version="4.1">', '<zone id="cluster" routing="Full">']
@@ -57,7 +57,7 @@ def write_platform(path, network, nodes):
                      f'sharing_policy="{sharing}"/>')
 
     for node in range(nodes):
-        lines.append(f'  <host id="node{node}" speed="{FLOPS_PER_SECOND:.0f}f"/>')
+        lines.append(f'  <host id="node{node}" speed="{FLOPS_PER_SECOND:.0f}f" core="{cores}"/>')
         link(f"out{node}", network.remote, 0.5, policy)
         link(f"in{node}", network.remote, 0.5, policy)
         link(f"self{node}", network.self_node, 1.0, "FATPIPE")
@@ -94,11 +94,11 @@ class Trace:
     def __exit__(self, *_):
         self.folder.cleanup()
 
-    def replay(self, network, ranks, nodes, timeout_s=1800):
-        """Simulated seconds, ranks in blocks."""
+    def replay(self, network, ranks, nodes, cores=1, timeout_s=1800):
+        """Simulated seconds, ranks in blocks, on nodes of so many cores."""
         folder = self.folder.name
         platform, hosts = os.path.join(folder, "platform.xml"), os.path.join(folder, "hosts")
-        write_platform(platform, network, nodes)
+        write_platform(platform, network, nodes, cores)
         with open(hosts, "w", encoding="utf-8") as file:
             file.writelines(f"node{rank // (ranks // nodes)}\n" for rank in range(ranks))
         words = ["smpirun", "-np", str(ranks), "-platform", platform, "-hostfile", hosts, "-replay",
