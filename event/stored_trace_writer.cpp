@@ -9,15 +9,23 @@
 namespace lbf {
 namespace {
 
-// ,"library":"..." of a JSON object.
-std::string library_member(std::string_view library) {
-  if (library.empty()) return {};
-  std::string member = R"(,"library":")";
-  for (const char c : library) {
+std::string quoted_plainly(std::string_view text) {
+  std::string quoted(text);
+  for (char& c : quoted) {
     const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
-    member += plain ? c : '?';
+    if (!plain) c = '?';
   }
-  return member + '"';
+  return '"' + quoted + '"';
+}
+
+// ,"library":"...","mpi_settings":[...] of a JSON object.
+std::string library_members(const StoredTraceOptions& options) {
+  std::string members;
+  if (!options.library.empty()) members = R"(,"library":)" + quoted_plainly(options.library);
+  for (const std::string& setting : options.mpi_settings) {
+    members += (&setting == &options.mpi_settings.front() ? R"(,"mpi_settings":[)" : ",") + quoted_plainly(setting);
+  }
+  return options.mpi_settings.empty() ? members : members + ']';
 }
 
 }  // namespace
@@ -38,7 +46,7 @@ Result<void> StoredTraceWriter::begin() {
   begun_ = true;
   if (!options_.with_world_size) return {};
   const bool with_nodes = !options_.node_of_rank.empty();
-  const std::string of_world = R"(,"world_size":)" + std::to_string(ranks_) + library_member(options_.library);
+  const std::string of_world = R"(,"world_size":)" + std::to_string(ranks_) + library_members(options_);
   for (Rank rank = 0; rank < (with_nodes ? ranks_ : 1); ++rank) {
     const auto stream = static_cast<std::size_t>(rank / options_.ranks_per_stream);
     std::string record = R"({"type":"process","rank":)" + std::to_string(rank) + of_world;

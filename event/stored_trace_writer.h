@@ -24,7 +24,8 @@ struct StoredTraceOptions {
   // A first control record that says how many ranks there are (http-v1.md, "process"): readers of a trace
   // without it take those that have events.
   bool with_world_size = true;
-  std::string library{};  // MPI_Get_library_version of the run, for that record; empty: not known
+  std::string library{};                    // MPI_Get_library_version of the run, for that record; empty: not known
+  std::vector<std::string> mpi_settings{};  // the same of the settings of collectives
   // Node of each rank where the program ran, for those records (one for each rank then); empty: not known.
   std::vector<std::uint32_t> node_of_rank{};
   // Names by procedure number: each rank's own control record comes before its first event of the procedure.

@@ -17,6 +17,7 @@ void members(Fields& fields, typename Fields::template Of<ProcessRecord> record)
   fields.integer("slurm_procid", record.slurm_procid);
   fields.text("executable", record.executable);
   fields.text("library", record.library);
+  fields.texts_unless_empty("mpi_settings", record.mpi_settings, kMostMpiSettings);
   fields.text("build_id", record.build_id);
   fields.text("script", record.script);
   fields.integer("thread_level", record.thread_level);

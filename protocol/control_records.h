@@ -32,6 +32,8 @@ inline constexpr std::string_view kCuda = "CUDA";
 inline constexpr std::string_view kHip = "HIP";
 inline constexpr std::size_t kMostDeviceLibraries = 2;
 
+inline constexpr std::size_t kMostMpiSettings = 32;
+
 // What a remark says of a procedure.
 inline constexpr std::string_view kRefused = "refused";
 inline constexpr std::string_view kRemarked = "note";
@@ -52,6 +54,7 @@ struct ProcessRecord {
   std::int64_t start_realtime_ns = 0;
   Seconds init_s = 0;
   std::int64_t cpu_threshold_ns = 0;
+  std::vector<std::string> mpi_settings{};  // of collectives, in the environment: "NAME=VALUE"
 };
 
 // One MPI function in one process.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "spank_plugin/relay/launch.h"
 #include "spank_plugin/relay/process_probe.h"
 #include "spank_plugin/relay/program_id.h"
 #include "spank_plugin/relay/thread_records.h"
@@ -126,6 +127,7 @@ void CapturedProcess::take(std::int32_t node_index, Pass& pass) {
   record.build_id = program.build_id;
   record.script = program.script;
   record.library = status.library;
+  record.mpi_settings = mpi_settings_of_process(pid_);
   record.thread_level = status.thread_level;
   record.start_realtime_ns = static_cast<std::int64_t>(id.start_realtime_ns);
   record.init_s = static_cast<double>(init_ticks) * tick_s(pass);

@@ -7,16 +7,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
 #include "base/number.h"
 #include "base/scoped_fd.h"
+#include "protocol/control_records.h"
 
 namespace lbf::relay {
 namespace {
 
 constexpr std::size_t kMaxEnvironmentBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxSettingBytes = 256;
 constexpr std::size_t kMaxCommandBytes = std::size_t{32} << 10;
 constexpr std::size_t kMaxNameBytes = 256;  // of a namespace: PMIX_MAX_NSLEN
 constexpr int kMaxGenerations = 16;         // of scripts between a launcher's daemon and a rank
@@ -59,6 +62,15 @@ std::optional<std::string_view> value_of(std::string_view environment, std::stri
     }
   }
   return std::nullopt;
+}
+
+// Of Open MPI, MPICH and what is made of it. Most of MPICH's have nothing to do with collectives.
+bool is_setting_of_collectives(std::string_view name) {
+  if (name == "OMPI_MCA_coll" || name.starts_with("OMPI_MCA_coll_") || name.starts_with("I_MPI_ADJUST_")) return true;
+  if (!name.starts_with("MPIR_CVAR_") && !name.starts_with("MPICH_")) return false;
+  constexpr std::string_view kWords[] = {"COLL", "BARRIER", "BCAST", "REDUCE", "GATHER", "SCATTER", "ALLTOALL", "SCAN"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](std::string_view word) { return name.find(word) != std::string_view::npos; });
 }
 
 // Of a command line: the word behind NAME.
@@ -141,6 +153,22 @@ std::uint32_t step_number_of_run(std::string_view run) {
   for (const char c : run) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   constexpr std::uint32_t kMask = kLastRunNumber - kFirstRunNumber;
   return kFirstRunNumber + ((hash ^ (hash >> 28)) & kMask);
+}
+
+std::vector<std::string> mpi_settings_of_environment(std::string_view environment) {
+  std::vector<std::string> settings;
+  while (!environment.empty() && settings.size() < protocol::kMostMpiSettings) {
+    const std::string_view word = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(word.size() + 1, environment.size()));
+    const std::size_t end = word.find('=');
+    if (end == std::string_view::npos || word.size() > kMaxSettingBytes) continue;
+    if (is_setting_of_collectives(word.substr(0, end))) settings.emplace_back(word);
+  }
+  return settings;
+}
+
+std::vector<std::string> mpi_settings_of_process(std::int32_t pid) {
+  return mpi_settings_of_environment(read_of_any_thread(pid, "environ", kMaxEnvironmentBytes));
 }
 
 CommandLine command_line_of_process(std::int32_t pid) {

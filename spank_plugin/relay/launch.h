@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lbf::relay {
 
@@ -39,5 +40,11 @@ struct CommandLine {
   bool cut = false;
 };
 CommandLine command_line_of_process(std::int32_t pid);
+
+// Those words of ENVIRONMENT ("NAME=VALUE", a NUL behind each) that set how an MPI library's collectives go, at most
+// protocol::kMostMpiSettings of at most 256 bytes.
+std::vector<std::string> mpi_settings_of_environment(std::string_view environment);
+// Of the environment that a process was started with; nothing: it is gone.
+std::vector<std::string> mpi_settings_of_process(std::int32_t pid);
 
 }  // namespace lbf::relay

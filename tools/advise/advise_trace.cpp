@@ -46,10 +46,10 @@ class GraphVisitor final : public OpWalk::Visitor {
 AdviseTrace::AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library,
                          std::function<void(double)> progress)
     : trace_(std::move(trace)),
-      mpi_(engine::mpi_setup(trace_->library(), trace_->node_of_rank())),
+      mpi_(engine::mpi_setup(trace_->library(), trace_->node_of_rank(), trace_->mpi_settings())),
       progress_(std::move(progress)) {
-  if (const auto asked = engine::mpi_library_named(mpi_library)) mpi_.rules = {*asked, true};
-  mpi_note_ = engine::mpi_rules_note(mpi_.rules, trace_->library());
+  if (const auto asked = engine::mpi_library_named(mpi_library)) engine::replace_library(mpi_, *asked);
+  mpi_note_ = engine::mpi_note(mpi_, trace_->library());
 }
 
 Result<advisor::CommGraph> AdviseTrace::graph() {

@@ -116,7 +116,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--ran-network", line.ran_network, "network of the run (default: the first of --network)");
   app.add_option("--budget", line.budget_s, "seconds of processor time (default 5)")->check(CLI::PositiveNumber);
   app.add_option("--mpi-library", line.mpi_library, "whose algorithms the collectives follow")
-      ->check(CLI::IsMember({"openmpi-4.1", "openmpi-5.0", "mpich-4.0"}));
+      ->check(CLI::IsMember(engine::mpi_library_names()));
   app.add_option("--networks-dir", line.networks_dir,
                  "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
   app.add_option("--server", line.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");

@@ -90,7 +90,8 @@ class TraceSink {
                                                  const std::string& library = {},
                                                  const std::vector<std::string>& procedures = {},
                                                  const std::vector<std::uint32_t>& node_of_rank = {},
-                                                 const std::set<std::string>& switched_off = {}) {
+                                                 const std::set<std::string>& switched_off = {},
+                                                 const std::vector<std::string>& mpi_settings = {}) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
       return invalid_input("a stored trace is not for a terminal: name a file with -o FILE, or --to text");
     }
@@ -104,6 +105,7 @@ class TraceSink {
       TraceOutput* out = sink->output_.get();
       StoredTraceOptions stored;
       stored.library = library;
+      stored.mpi_settings = mpi_settings;
       stored.procedures = procedures;
       stored.node_of_rank = node_of_rank;
       stored.switched_off = switched_off;
@@ -188,8 +190,12 @@ Result<void> convert(const Options& options) {
   if (!procedures) return procedures.error();
   Result<std::unique_ptr<TraceSink>> sink =
       TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures, (*trace)->node_of_rank(),
-                      (*trace)->switched_off());
+                      (*trace)->switched_off(), (*trace)->mpi_settings());
   if (!sink) return sink.error();
+  if (to == "text" && !(*trace)->mpi_settings().empty()) {
+    kMessages.warn(
+        "the settings of collectives in the run's environment are left out: the format has no place for them");
+  }
   Result<void> done =
       read(**trace, "converted", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });
   if (!done) return done;

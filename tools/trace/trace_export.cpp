@@ -17,7 +17,7 @@ using Warnings = std::vector<std::string>;
 // Feeds the whole trace to one of the exports.
 template <typename Export>
 Result<void> feed(WhatIfTrace& trace, const char* done, Export& into) {
-  into.set_mpi(engine::mpi_setup(trace.library(), trace.node_of_rank()));
+  into.set_mpi(engine::mpi_setup(trace.library(), trace.node_of_rank(), trace.mpi_settings()));
   Progress progress("lbf-trace", done);
   return trace.read(one_by_one([&into](Rank rank, const Event& event) { return into.feed(rank, event); }),
                     [&progress](double share) { progress.show(share); });

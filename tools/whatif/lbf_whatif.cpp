@@ -46,14 +46,11 @@ void add_options(CLI::App& app, CommandLine& line) {
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
   add_target_options(app, line.targets);
   add_procedure_options(app, line.procedures);
-  std::vector<std::string> mpi_libraries;
-  for (int i = 0; i < engine::kMpiLibraryCount; ++i) {
-    mpi_libraries.emplace_back(engine::mpi_library_name(static_cast<engine::MpiLibrary>(i)));
-  }
   app.add_option("--mpi-library", line.mpi_library,
-                 "whose algorithms the collectives follow: openmpi-4.1, openmpi-5.0 or mpich-4.0 (default: "
-                 "the library that ran, openmpi-4.1 where the trace does not say)")
-      ->check(CLI::IsMember(mpi_libraries));
+                 "whose algorithms the collectives follow, without settings: openmpi-4.1, openmpi-5.0, openmpi-6.0, "
+                 "mpich-4.0 or mpich-5.0 (default: the library and the settings that ran, openmpi-4.1 where the "
+                 "trace does not say)")
+      ->check(CLI::IsMember(engine::mpi_library_names()));
   app.add_option("--server", line.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
   CLI::Option* const json = app.add_flag("--json", line.json, "print JSON");
   app.add_option("--html", line.html, "write a page that needs nothing else into this file; - is standard output")
@@ -196,10 +193,10 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   Result<Replay> replay = make_replay(result.ranks, result.targets, question);
   if (!replay) return replay.error();
 
-  engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
-  if (const auto asked = engine::mpi_library_named(line.mpi_library)) mpi.rules = {*asked, true};
+  engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank(), (*trace)->mpi_settings());
+  if (const auto asked = engine::mpi_library_named(line.mpi_library)) engine::replace_library(mpi, *asked);
   result.mpi_rules = mpi.rules;
-  result.mpi_note = engine::mpi_rules_note(mpi.rules, (*trace)->library());
+  result.mpi_note = engine::mpi_note(mpi, (*trace)->library());
   if (!result.mpi_note.empty()) kMessages.note(result.mpi_note);
   replay->for_each([&](engine::Predictor& each) { each.set_mpi(mpi); });
   if (const Result<void> replayed = replay_trace(**trace, *replay); !replayed) return replayed.error();

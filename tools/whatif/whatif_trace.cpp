@@ -291,7 +291,10 @@ class StoredTrace final : public WhatIfTrace {
       if (process == nullptr) return {};
       const auto number = [](std::int64_t said) { return std::clamp<std::int64_t>(said, -1, kMaxRanks); };
       world = std::max(world, static_cast<Rank>(number(process->world_size.value_or(-1))));
-      if (library_.empty()) library_ = process->library;
+      if (library_.empty()) {
+        library_ = process->library;
+        set_mpi_settings(process->mpi_settings);
+      }
       const std::int64_t node = number(process->node_index.value_or(-1));
       if (process->rank >= 0 && node >= 0)
         nodes[static_cast<Rank>(number(process->rank))] = static_cast<std::uint32_t>(node);

@@ -1,6 +1,6 @@
 // Traces as lbf-whatif reads them: a text trace, a stored trace (a file of batches, or a folder of stream
-// files), an OTF2 archive (its anchor file), or a job's trace fetched from lbfd. Implements the reading side of docs/formats/text-trace-v1.md,
-// wire-v1.md and http-v1.md, "For people's tools".
+// files), an OTF2 archive (its anchor file), or a job's trace fetched from lbfd. Implements the reading side of
+// docs/formats/text-trace-v1.md, wire-v1.md and http-v1.md, "For people's tools".
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,10 @@ class WhatIfTrace {
   virtual Rank ranks() const = 0;
   // What MPI_Get_library_version said where the program ran; empty: the trace does not know.
   virtual const std::string& library() const = 0;
+  // What the run's environment set of its collectives (protocol::ProcessRecord); empty: nothing, or the trace does not
+  // know.
+  const std::vector<std::string>& mpi_settings() const { return mpi_settings_; }
+  void set_mpi_settings(const std::vector<std::string>& settings) { mpi_settings_ = settings; }
   // Node of each rank where the program ran; empty: the trace does not know.
   virtual const std::vector<std::uint32_t>& node_of_rank() const = 0;
   // lbfd's prediction of the configuration that ran; empty: lbfd has none, or the trace is a file, which does not know
@@ -56,6 +60,7 @@ class WhatIfTrace {
 
  private:
   KnownMemory memory_;
+  std::vector<std::string> mpi_settings_;
 };
 
 // WHAT: a path, or JOBID[.STEP] of a job that lbfd at `server` knows (nothing of that name may exist as a

@@ -198,7 +198,7 @@ void StepRun::take_control(std::uint32_t stream, const protocol::ControlRecord& 
   }
   if (const auto* relay = std::get_if<protocol::RelayRecord>(&record)) count_relay(*relay);
   const auto rank = static_cast<Rank>(said.value_or(kAnyRank));
-  if (const auto* process = std::get_if<protocol::ProcessRecord>(&record)) take_library(process->library);
+  if (const auto* process = std::get_if<protocol::ProcessRecord>(&record)) take_library(*process);
   std::visit(
       [&](const auto& one) REQUIRES(mutex_) {
         if constexpr (requires { totals_.take(stream, rank, one); }) totals_.take(stream, rank, one);
@@ -216,16 +216,18 @@ void StepRun::count_relay(const protocol::RelayRecord& record) {
 }
 
 // One program has one library: the first process to say so says it for all, before any event.
-void StepRun::take_library(const std::string& version) {
+void StepRun::take_library(const protocol::ProcessRecord& process) {
+  const std::string& version = process.library;
   if (version.empty() || !library_.empty() || totals_.events() > 0) return;
   library_ = as_ascii(version);
-  const engine::MpiSetup setup = engine::mpi_setup(version, configuration_.ran.node_of_rank);
+  const engine::MpiSetup setup = engine::mpi_setup(version, configuration_.ran.node_of_rank, process.mpi_settings);
   predictions_.set_mpi(setup);
   if (std::string note = engine::mpi_rules_note(setup.rules, version); !note.empty()) {
     remarks_.add_note(std::move(note));
   } else if (setup.rules.library != engine::MpiRules{}.library) {
     remarks_.add_note(fmt::format("collectives follow the rules of {}", engine::mpi_library_name(setup.rules.library)));
   }
+  if (std::string note = engine::mpi_settings_note(setup.settings); !note.empty()) remarks_.add_note(std::move(note));
 }
 
 void StepRun::close_rank(Rank rank) {

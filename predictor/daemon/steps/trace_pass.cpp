@@ -101,7 +101,7 @@ void TracePass::take_control(const protocol::ControlRecord& record) {
   if (const auto* process = std::get_if<protocol::ProcessRecord>(&record)) {
     if (library_seen_ || any_event_ || process->library.empty()) return;
     library_seen_ = true;
-    predictor_->set_mpi(engine::mpi_setup(process->library, node_of_rank_));
+    predictor_->set_mpi(engine::mpi_setup(process->library, node_of_rank_, process->mpi_settings));
   } else if (const auto* procedure = std::get_if<protocol::ProcedureRecord>(&record)) {
     // What is wrong with it the step says (StepProcedures).
     if (planned_procedures_ > 0 && procedure->id && procedures_.find(procedure->name))

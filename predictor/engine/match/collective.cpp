@@ -44,7 +44,7 @@ bool has_values(CollectiveOp op) {
 bool returns_when_empty(const CollectiveCall& call) {
   // One group of an intercommunicator may have nothing for the other and still get something.
   if (call.remote_size > 0 && (call.op == CollectiveOp::kAllgather || call.op == CollectiveOp::kAlltoall)) return false;
-  if (call.library == MpiLibrary::kMpich4) {
+  if (is_mpich(call.library)) {
     const bool sends_empty = call.op == CollectiveOp::kBcast || call.op == CollectiveOp::kAllreduce;
     return call.op != CollectiveOp::kBarrier && !has_values(call.op) && !(call.nonblocking && sends_empty);
   }
@@ -116,7 +116,7 @@ Neighbours split_neighbours(Values values) {
 // be in a graph, where messages pair in order, as in coll/libnbc and in MPICH they always do. What a receive
 // expects is all that differs: the sender says how long the message is.)
 bool pairs_by_direction(const CollectiveCall& call, const Neighbours& neighbours) {
-  if (call.library == MpiLibrary::kMpich4 || call.nonblocking) return false;
+  if (is_mpich(call.library) || call.nonblocking) return false;
   return std::equal(neighbours.sources.begin(), neighbours.sources.end(), neighbours.destinations.begin(),
                     neighbours.destinations.end());
 }
@@ -237,9 +237,9 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
       if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
       // From 5.0.3 on nothing goes to those who get nothing.
       if (algorithm == Algorithm::kPairwise) {
-        return steps.alltoallv_pairwise(sent, received, call.library != MpiLibrary::kOpenMpi5);
+        return steps.alltoallv_pairwise(sent, received, call.library == MpiLibrary::kOpenMpi4);
       }
-      return steps.alltoallv_linear(sent, received, call.library != MpiLibrary::kOpenMpi5);
+      return steps.alltoallv_linear(sent, received, call.library == MpiLibrary::kOpenMpi4);
     case CollectiveOp::kAlltoallw:
       if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
       return steps.alltoallv_linear(sent, received, false);
@@ -317,7 +317,7 @@ void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSt
 
 void expand_chosen(const CollectiveCall& call, Algorithm algorithm, std::span<const std::uint32_t> members,
                    std::vector<CollectiveStep>& out) {
-  if (call.library == MpiLibrary::kMpich4) return collective::expand_mpich(call, algorithm, members, out);
+  if (is_mpich(call.library)) return collective::expand_mpich(call, algorithm, members, out);
   if (call.remote_size > 0) return collective::expand_inter_openmpi(call, algorithm, out);
   GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members,
                    collective::local_work_of(call));
@@ -327,7 +327,7 @@ void expand_chosen(const CollectiveCall& call, Algorithm algorithm, std::span<co
 // The only rank of a communicator gives its data to itself.
 void alone(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
   // MPICH goes through its algorithms even so.
-  if (call.library == MpiLibrary::kMpich4 && call.op != CollectiveOp::kCommCreate) {
+  if (is_mpich(call.library) && call.op != CollectiveOp::kCommCreate) {
     return collective::expand_inside(call, {}, out);
   }
   GroupSteps steps(out, 0, 1, false, call.library, call.nonblocking, {}, collective::local_work_of(call));
@@ -357,7 +357,7 @@ void alone(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
 
 void collective::expand_inside(const CollectiveCall& call, std::span<const std::uint32_t> members,
                                std::vector<CollectiveStep>& out) {
-  const bool has_nothing_to_do = call.size == 1 && call.library != MpiLibrary::kMpich4;
+  const bool has_nothing_to_do = call.size == 1 && !is_mpich(call.library);
   if (has_nothing_to_do || (call.bytes == 0 && returns_when_empty(call))) return;
   expand_chosen(call, choose(call).algorithm, members, out);
 }

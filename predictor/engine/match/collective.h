@@ -1,5 +1,5 @@
-// Collectives as the messages of the algorithm that the MPI library would have chosen (Open MPI 4.1 and 5.0,
-// MPICH 4.0: mpi_library.h). Documented in docs/collectives.md.
+// Collectives as the messages of the algorithm that the MPI library would have chosen (mpi_library.h
+// has those that are known). Documented in docs/collectives.md.
 //
 // Place in the event's way: match (the matcher asks for one rank's part, and pairs the messages by
 // (communicator, collective number, source, destination, order)).
@@ -53,6 +53,7 @@ struct CollectiveCall {
   // kCommCreate: which call it is.
   CommCreation creation = CommCreation::kUnknown;
   MpiLibrary library = MpiLibrary::kOpenMpi4;
+  const MpiSettings* settings = nullptr;  // nothing: none were made
   // Where the communicator's ranks are, for libraries that go by it. Nothing: not known, every rank counts as
   // alone on its node. REQUIRES: as many ranks as `size`; not read on intercommunicators.
   const NodeLayout* layout = nullptr;

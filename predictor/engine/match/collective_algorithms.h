@@ -135,7 +135,7 @@ class GroupSteps {
   void local(CollectiveStep::Kind kind, Bytes bytes) {
     if (local_work_.counts && bytes > 0) out_.push_back({kind, 0, bytes, local_group_});
   }
-  bool is_mpich() const { return library_ == MpiLibrary::kMpich4; }
+  bool is_mpich() const { return engine::is_mpich(library_); }
   // MPICH's reductions start with a copy, but where the result's place has the rank's own data.
   void copy_own_vector(bool is_root, Bytes bytes) {
     if (!(is_root && local_work_.in_place)) copy(bytes);
@@ -151,7 +151,8 @@ class GroupSteps {
     std::int64_t parent = -1;  // -1: this rank is the root
     std::vector<std::uint32_t> children;
   };
-  Tree pipeline_tree(std::uint32_t root) const;
+  // The ranks after the root in CHAINS rows, each as long as the others or one shorter, whose heads are its children.
+  Tree chain_tree(std::uint32_t root, std::uint32_t chains) const;
   Tree binary_tree(std::uint32_t root) const;
   Tree in_order_binary_tree() const;  // its root is the last rank
   Tree binomial_tree(std::uint32_t root) const;

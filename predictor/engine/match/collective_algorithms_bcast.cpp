@@ -80,7 +80,7 @@ void GroupSteps::bcast(Algorithm algorithm, std::uint32_t root, Bytes bytes, Byt
   switch (algorithm) {
     case Algorithm::kChain:     // the fixed decision gives no number of chains: one
     case Algorithm::kPipeline:  // and no segment size: the vector goes as one segment
-      return down(pipeline_tree(root), bytes);
+      return down(chain_tree(root, 1), bytes);
     case Algorithm::kBinaryTree:
       return down(binary_tree(root), bytes);
     case Algorithm::kBinomial:
@@ -141,7 +141,7 @@ void GroupSteps::scatter_for_bcast(std::uint32_t root, std::uint64_t elements, B
   const auto range = [&](std::uint64_t first, std::uint64_t last) {
     return (std::min(last * block, elements) - std::min(first * block, elements)) * element_bytes;
   };
-  const bool to_the_end = library_ == MpiLibrary::kMpich4 && nonblocking_;
+  const bool to_the_end = is_mpich() && nonblocking_;
   // What `parent` sends to the child `half` further.
   const auto part = [&](std::uint64_t parent, std::uint64_t half) {
     const std::uint64_t serves = parent & (~parent + 1);

@@ -212,7 +212,7 @@ void GroupSteps::alltoallv_scattered(std::span<const std::uint64_t> sent, std::s
 void GroupSteps::alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged, bool copies_back) {
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
     if (peer == rank_) {
-      if (!nonblocking_) {
+      if (!nonblocking_ && library_ == MpiLibrary::kMpich4) {
         copy(exchanged[peer]);  // kept aside
         copy(exchanged[peer]);  // the message
       }

@@ -24,7 +24,9 @@ void GroupSteps::reduce(Algorithm algorithm, std::uint32_t root, Bytes bytes) {
   switch (algorithm) {
     case Algorithm::kChain:
     case Algorithm::kPipeline:
-      return up(pipeline_tree(root), bytes);
+      return up(chain_tree(root, 1), bytes);
+    case Algorithm::kTwoChains:
+      return up(chain_tree(root, 2), bytes);
     case Algorithm::kBinary:
       return up(binary_tree(root), bytes);
     case Algorithm::kBinomial:

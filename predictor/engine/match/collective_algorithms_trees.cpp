@@ -1,5 +1,6 @@
 // Blocks, and the trees that several algorithms go by: see collective_algorithms.h. Names of the phases as in
 // the literature that docs/collectives.md lists.
+#include <algorithm>
 #include <bit>
 
 #include "predictor/engine/match/collective_algorithms.h"
@@ -15,11 +16,19 @@ Blocks::Blocks(std::span<const std::uint64_t> bytes_of_rank) {
 
 // ---- trees
 
-GroupSteps::Tree GroupSteps::pipeline_tree(std::uint32_t root) const {
+GroupSteps::Tree GroupSteps::chain_tree(std::uint32_t root, std::uint32_t chains) const {
   Tree tree;
   const std::uint32_t me = rank_from(root);
-  if (me > 0) tree.parent = shifted(me - 1, root);
-  if (me + 1 < size_) tree.children.push_back(shifted(me + 1, root));
+  std::uint32_t head = 1;
+  for (std::uint32_t left = std::min(chains, size_ - 1); left > 0; --left) {
+    const std::uint32_t end = head + (size_ - head + left - 1) / left;
+    if (me == 0) tree.children.push_back(shifted(head, root));
+    if (head <= me && me < end) {
+      tree.parent = shifted(me == head ? 0 : me - 1, root);
+      if (me + 1 < end) tree.children.push_back(shifted(me + 1, root));
+    }
+    head = end;
+  }
   return tree;
 }
 

@@ -42,7 +42,7 @@ class OpenMpiCreation : private InterSteps {
         for (int i = 0; i < kAgreements; ++i) agree_in_tree();
         return true;
       case CommCreation::kSplitType:  // keys are taken to be alike; else the new one is split again
-        part(CollectiveOp::kAllreduce, (call_.library == MpiLibrary::kOpenMpi5 ? 3 : 2) * kColorAndKeyBytes, false);
+        part(CollectiveOp::kAllreduce, (call_.library == MpiLibrary::kOpenMpi4 ? 2 : 3) * kColorAndKeyBytes, false);
         agree();
         return false;
       default:  // the edges of a dist_graph travel as well
@@ -94,6 +94,7 @@ class OpenMpiCreation : private InterSteps {
     call.nonblocking = nonblocking;
     call.library = call_.library;
     call.layout = call_.layout;
+    call.settings = call_.settings;
     (void)expand_collective(call, out_);  // its arguments cannot be wrong
   }
   void agree() {
@@ -176,7 +177,7 @@ class OpenMpiCreation : private InterSteps {
 };
 
 // src/mpi/comm/contextid.c: all ranks say which numbers they have left, in one allreduce (two, once a rank
-// has so many communicators that the first numbers are used up). Then the new communicator's first rank
+// has so many communicators that the first numbers are used up). Then in 4.0 the new communicator's first rank
 // broadcasts its serial number (commutil.c), which is left out where the new one is not the whole old one:
 // its members are not known yet.
 class MpichCreation : private InterSteps {
@@ -248,13 +249,16 @@ class MpichCreation : private InterSteps {
     call.nonblocking = call_.nonblocking;
     call.library = call_.library;
     call.layout = call_.layout;
+    call.settings = call_.settings;
     (void)expand_collective(call, out_);
   }
   void split() {
     part(CollectiveOp::kAllgather, kColorAndKeyBytes);
     part(CollectiveOp::kAllreduce, kMaskBytes);
   }
-  void number() { part(CollectiveOp::kBcast, kIntBytes); }
+  void number() {
+    if (call_.library == MpiLibrary::kMpich4) part(CollectiveOp::kBcast, kIntBytes);
+  }
   void agree_inside() { local_.allreduce(kMaskBytes, true); }
   void swap_between(Bytes bytes) {
     if (is_leader()) remote_.exchange(0, bytes, 0, bytes);
@@ -267,7 +271,7 @@ class MpichCreation : private InterSteps {
 }  // namespace
 
 bool expand_creation(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
-  if (call.library == MpiLibrary::kMpich4) return MpichCreation(call, out).expand();
+  if (is_mpich(call.library)) return MpichCreation(call, out).expand();
   return OpenMpiCreation(call, out).expand();
 }
 

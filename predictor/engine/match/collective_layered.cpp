@@ -1,4 +1,4 @@
-// Collectives that go by the nodes: Open MPI 5.0's coll/han and MPICH's SMP-aware compositions. Each consists
+// Collectives that go by the nodes: coll/han of Open MPI 5.0 and 6.0 and MPICH's SMP-aware compositions. Each consists
 // of ordinary collectives among the ranks of a node and among those ranks of different nodes that have the
 // same place there. docs/collectives.md, "By nodes".
 #include <algorithm>
@@ -36,6 +36,14 @@ bool han_handles(const CollectiveCall& call, const NodeLayout& layout) {
   if (layout.nodes() == 1 || layout.most_per_node() == 1) return false;
   const bool any_layout = call.op == CollectiveOp::kBarrier || call.op == CollectiveOp::kAllreduce;
   return any_layout || layout.is_balanced();
+}
+
+// What 6.0's han takes besides. It is not modelled: a node's first rank learns how much the others have, alltoall and
+// alltoallv need ranks that can map each other's memory (XPMEM).
+bool han_may_handle(const CollectiveCall& call) {
+  if (call.library != MpiLibrary::kOpenMpi6 || call.nonblocking) return false;
+  return call.op == CollectiveOp::kGatherv || call.op == CollectiveOp::kScatterv ||
+         (!call.in_place && (call.op == CollectiveOp::kAlltoall || call.op == CollectiveOp::kAlltoallv));
 }
 
 bool smp_handles(const CollectiveCall& call) {
@@ -178,8 +186,8 @@ class Layers {
     call.op = op;
     call.bytes = bytes;
     call.root = static_cast<Rank>(root);
-    // On the nodes and between them coll/tuned and coll/libnbc decide, which 4.1's rules are.
-    call.library = call_.library == MpiLibrary::kOpenMpi5 ? MpiLibrary::kOpenMpi4 : call_.library;
+    call.settings = call_.settings;
+    call.library = call_.library;  // without a layout: coll/tuned and coll/libnbc decide
     call.nonblocking = call_.nonblocking;
     call.local_work = call_.local_work;
     call.in_place = in_place;
@@ -220,21 +228,22 @@ class Layers {
 Choice by_nodes(const CollectiveCall& call) {
   Choice flat;
   if (call.remote_size > 0) return flat;
-  const bool han = call.library == MpiLibrary::kOpenMpi5;
-  const bool smp = call.library == MpiLibrary::kMpich4;
-  if (!(han && han_handles(call)) && !(smp && smp_handles(call))) return flat;
+  const bool han = has_han(call.library);
+  if (han && call.settings != nullptr && call.settings->without_han) return flat;
+  const bool layered = han ? han_handles(call) : is_mpich(call.library) && smp_handles(call);
+  if (!layered && !han_may_handle(call)) return flat;
   if (call.layout == nullptr) {
     flat.unsure = call.size > 1;
     return flat;
   }
-  const bool applies = han ? han_handles(call, *call.layout) : call.layout->most_per_node() > 1;
-  if (!applies) return flat;
-  return {han ? Algorithm::kHan : Algorithm::kSmp, true};
+  flat.unsure = han ? han_handles(call, *call.layout) : call.layout->most_per_node() > 1;
+  if (flat.unsure && layered) flat.algorithm = han ? Algorithm::kHan : Algorithm::kSmp;
+  return flat;
 }
 
 void expand_by_nodes(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
   Layers layers(call, out);
-  return call.library == MpiLibrary::kOpenMpi5 ? layers.han() : layers.smp();
+  return has_han(call.library) ? layers.han() : layers.smp();
 }
 
 }  // namespace lbf::engine::collective

@@ -15,16 +15,22 @@ Bytes likely_element_bytes(Bytes bytes) {
 
 Choice choose_intra(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
                     bool commutative) {
-  // Open MPI 5.0's coll/tuned decides as 4.1's does.
-  if (library == MpiLibrary::kMpich4) return choose_intra_mpich(op, ranks, bytes, commutative);
-  return choose_intra_openmpi(op, ranks, bytes, element_bytes, commutative);
+  if (is_mpich(library)) return choose_intra_mpich(op, ranks, bytes, commutative);
+  return choose_intra_openmpi(library, op, ranks, bytes, element_bytes, commutative);
+}
+
+std::optional<Algorithm> forced_algorithm(const CollectiveCall& call) {
+  if (call.settings == nullptr || call.nonblocking || call.remote_size > 0 || call.size < 2) return std::nullopt;
+  const std::uint8_t forced = call.settings->forced[static_cast<std::size_t>(call.op)];
+  if (forced == 0) return std::nullopt;
+  return static_cast<Algorithm>(forced - 1);
 }
 
 Choice choose(const CollectiveCall& call) {
   Choice choice = by_nodes(call);
   if (!goes_by_nodes(choice.algorithm)) {
     const bool depends_on_layout = choice.unsure;
-    choice = call.library == MpiLibrary::kMpich4 ? choose_mpich(call) : choose_openmpi(call);
+    choice = is_mpich(call.library) ? choose_mpich(call) : choose_openmpi(call);
     choice.unsure |= depends_on_layout;
   }
   return choice;
@@ -43,6 +49,7 @@ const char* algorithm_name(Algorithm algorithm) {
     case Algorithm::kTwoProc:
       return "two_proc";
     case Algorithm::kChain:
+    case Algorithm::kTwoChains:
       return "chain";
     case Algorithm::kPipeline:
       return "pipeline";

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "predictor/engine/match/collective.h"
 
@@ -19,6 +20,7 @@ enum class Algorithm : std::uint8_t {
   kLinearSync,
   kTwoProc,
   kChain,
+  kTwoChains,  // "chain", with two of them
   kPipeline,
   kBinary,
   kBinaryTree,
@@ -71,6 +73,9 @@ struct Choice {
 
 // The choice for a whole call, the same on all ranks. REQUIRES: call.size >= 1, values as collective.h says.
 Choice choose(const CollectiveCall& call);
+
+// What the run's settings force a blocking call to; nothing: the library chooses.
+std::optional<Algorithm> forced_algorithm(const CollectiveCall& call);
 
 // The choice for a blocking collective inside one group of `ranks` >= 2 (MPICH: 1), where a call consists of
 // others (allreduce = reduce + bcast). `bytes`: what the decision looks at (allgatherv: the mean per rank,

@@ -47,7 +47,8 @@ bool long_enough(Bytes bytes, Fits fits, bool& unsure) {
 Choice by_nodes(const CollectiveCall& call);
 
 // The families' parts of choose() and choose_intra() (collective_rules.h).
-Choice choose_intra_openmpi(CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes, bool commutative);
+Choice choose_intra_openmpi(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
+                            bool commutative);
 Choice choose_openmpi(const CollectiveCall& call);
 Choice choose_intra_mpich(CollectiveOp op, std::uint32_t ranks, Bytes bytes, bool commutative);
 Choice choose_mpich(const CollectiveCall& call);

@@ -1,9 +1,10 @@
 // MPICH's choice of a collective's algorithm, see collective_rules.h.
 //
-// The thresholds are those of 4.0's built-in selection, for a communicator that has at most one rank on each
-// node; docs/collectives.md explains them, and what happens on others.
+// The thresholds are those of 4.0's built-in selection, the same in 5.0, for a communicator that has at most one rank
+// on each node; docs/collectives.md explains them, and what happens on others.
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <span>
 
 #include "predictor/engine/match/collective_arithmetic.h"
@@ -147,7 +148,9 @@ Choice choose_intra_mpich(CollectiveOp op, std::uint32_t ranks, Bytes bytes, boo
   return {Algorithm::kLinear};
 }
 
-Choice choose_mpich(const CollectiveCall& call) {
+namespace {
+
+Choice choose_own(const CollectiveCall& call) {
   if (call.remote_size > 0) return choose_inter(call);
   const std::uint32_t ranks = call.size;
   const std::span<const std::uint64_t> values = call.values.first(std::min<std::size_t>(ranks, call.values.size()));
@@ -180,6 +183,38 @@ Choice choose_mpich(const CollectiveCall& call) {
       break;
   }
   return choose_intra_mpich(call.op, ranks, call.bytes, call.commutative);
+}
+
+// Where a forced algorithm does not, MPICH goes by its own rules.
+bool can_take(Algorithm algorithm, const CollectiveCall& call, bool& unsure) {
+  const std::uint32_t power = std::bit_floor(call.size);
+  switch (algorithm) {
+    case Algorithm::kRecursiveDoubling:
+      return (call.op != CollectiveOp::kAllgather && call.op != CollectiveOp::kAllgatherv) || power == call.size;
+    case Algorithm::kScatterDoublingAllgather:
+      return power == call.size;
+    case Algorithm::kReduceScatterGather:
+    case Algorithm::kReduceScatterAllgather:
+      return call.commutative && long_enough(
+                                     call.bytes, [&](Bytes n) { return n >= power; }, unsure);
+    case Algorithm::kRecursiveHalving:
+    case Algorithm::kPairwise:
+      return call.commutative;
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+Choice choose_mpich(const CollectiveCall& call) {
+  const std::optional<Algorithm> forced = forced_algorithm(call);
+  if (!forced || (call.in_place && call.op == CollectiveOp::kAlltoall)) return choose_own(call);
+  Choice choice{*forced};
+  if (can_take(*forced, call, choice.unsure)) return choice;
+  choice.algorithm = choose_own(call).algorithm;
+  choice.unsure = true;
+  return choice;
 }
 
 }  // namespace lbf::engine::collective

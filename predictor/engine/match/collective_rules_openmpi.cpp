@@ -1,9 +1,10 @@
 // Open MPI's choice of a collective's algorithm, see collective_rules.h.
 //
-// The thresholds are those of coll/tuned's fixed decisions (4.1.4, the same in every 5.0) and of coll/libnbc;
+// The thresholds are those of coll/tuned's fixed decisions (4.1.4, the same in every 5.0 and 6.0) and of coll/libnbc;
 // docs/collectives.md explains them.
 #include <bit>
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "predictor/engine/match/collective_arithmetic.h"
@@ -296,50 +297,45 @@ constexpr Rule kScatterRules[] = {
     {64, 16 * kKiB, Algorithm::kBinomial}, {64, kAnyBytes, Algorithm::kLinearNb},
     {kAnyRanks, 512, Algorithm::kBinomial}, {kAnyRanks, kAnyBytes, Algorithm::kLinearNb},
 };
+
+constexpr Rule kLinearRules[] = {
+    {kAnyRanks, kAnyBytes, Algorithm::kLinear},
+};
 // clang-format on
 
-Choice choose_bcast(std::uint32_t ranks, Bytes bytes, Bytes element_bytes) {
-  Choice choice{first_that_fits(kBcastRules, ranks, bytes)};
-  const Bytes elements = bytes / element_bytes;
-  if (choice.algorithm == Algorithm::kSplitBinaryTree && elements < 2) choice.algorithm = Algorithm::kChain;
-  if (choice.algorithm == Algorithm::kScatterAllgather && elements < ranks) {
-    choice.algorithm = Algorithm::kBasicLinear;
+std::span<const Rule> rules_of(CollectiveOp op, bool commutative) {
+  switch (op) {
+    case CollectiveOp::kBarrier:
+      return kBarrierRules;
+    case CollectiveOp::kBcast:
+      return kBcastRules;
+    case CollectiveOp::kReduce:
+      if (!commutative) return kReduceNonCommutativeRules;
+      return kReduceRules;
+    case CollectiveOp::kAllreduce:
+      if (!commutative) return kAllreduceNonCommutativeRules;
+      return kAllreduceRules;
+    case CollectiveOp::kGather:
+      return kGatherRules;
+    case CollectiveOp::kScatter:
+      return kScatterRules;
+    case CollectiveOp::kAllgather:
+      return kAllgatherRules;
+    case CollectiveOp::kAllgatherv:
+      return kAllgathervRules;
+    case CollectiveOp::kAlltoall:
+      return kAlltoallRules;
+    case CollectiveOp::kAlltoallv:
+      return kAlltoallvRules;
+    case CollectiveOp::kReduceScatter:
+      if (!commutative) return kReduceScatterNonCommutativeRules;
+      return kReduceScatterRules;
+    case CollectiveOp::kReduceScatterBlock:
+      if (!commutative) return kReduceScatterBlockNonCommutativeRules;
+      return kReduceScatterBlockRules;
+    default:
+      return kLinearRules;  // coll/basic has one algorithm for each of these
   }
-  return choice;
-}
-
-Choice choose_reduce(std::uint32_t ranks, Bytes bytes, bool commutative) {
-  if (!commutative) return {first_that_fits(kReduceNonCommutativeRules, ranks, bytes)};
-  Choice choice{first_that_fits(kReduceRules, ranks, bytes)};
-  if (choice.algorithm == Algorithm::kRabenseifner) {
-    const std::uint32_t power = std::bit_floor(ranks);
-    if (!long_enough(
-            bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
-      choice.algorithm = Algorithm::kLinear;
-    }
-  }
-  return choice;
-}
-
-Choice choose_allreduce(std::uint32_t ranks, Bytes bytes, bool commutative) {
-  if (!commutative) return {first_that_fits(kAllreduceNonCommutativeRules, ranks, bytes)};
-  Choice choice{first_that_fits(kAllreduceRules, ranks, bytes)};
-  // The fixed decision asks for no segments: one segment is the whole vector, and such a segmented ring is a
-  // ring.
-  if (choice.algorithm == Algorithm::kSegmentedRing) choice.algorithm = Algorithm::kRing;
-  if (choice.algorithm == Algorithm::kRing) {
-    if (!long_enough(
-            bytes, [&](Bytes n) { return n >= ranks; }, choice.unsure)) {
-      choice.algorithm = Algorithm::kRecursiveDoubling;
-    }
-  } else if (choice.algorithm == Algorithm::kRabenseifner) {
-    const std::uint32_t power = std::bit_floor(ranks);
-    if (!long_enough(
-            bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
-      choice.algorithm = Algorithm::kBasicLinear;
-    }
-  }
-  return choice;
 }
 
 Choice choose_nonblocking(const CollectiveCall& call) {
@@ -408,61 +404,58 @@ Choice choose_inter(const CollectiveCall& call) {
   }
 }
 
-}  // namespace
-
-Choice choose_intra_openmpi(CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes, bool commutative) {
+// What becomes of an algorithm that cannot do with so many ranks or so short a vector.
+Choice fall_back_openmpi(MpiLibrary library, CollectiveOp op, Algorithm algorithm, std::uint32_t ranks, Bytes bytes,
+                         Bytes element_bytes) {
+  Choice choice{algorithm};
+  const auto has_elements = [&](std::uint32_t count) {
+    return long_enough(
+        bytes, [&](Bytes n) { return n >= count; }, choice.unsure);
+  };
   switch (op) {
-    case CollectiveOp::kBarrier:
-      return {first_that_fits(kBarrierRules, ranks, 0)};
-    case CollectiveOp::kBcast:
-      return choose_bcast(ranks, bytes, element_bytes);
+    case CollectiveOp::kBcast: {
+      const Bytes elements = bytes / element_bytes;
+      if (algorithm == Algorithm::kSplitBinaryTree && elements < 2) choice.algorithm = Algorithm::kChain;
+      if (algorithm == Algorithm::kScatterAllgather && elements < ranks) choice.algorithm = Algorithm::kBasicLinear;
+      break;
+    }
     case CollectiveOp::kReduce:
-      return choose_reduce(ranks, bytes, commutative);
+      // 6.0 gives a number of chains, those before none.
+      if (algorithm == Algorithm::kChain && library == MpiLibrary::kOpenMpi6) choice.algorithm = Algorithm::kTwoChains;
+      if (algorithm == Algorithm::kRabenseifner && !has_elements(std::bit_floor(ranks))) {
+        choice.algorithm = Algorithm::kLinear;
+      }
+      break;
     case CollectiveOp::kAllreduce:
-      return choose_allreduce(ranks, bytes, commutative);
-    case CollectiveOp::kGather:
-      return {first_that_fits(kGatherRules, ranks, bytes)};
-    case CollectiveOp::kScatter:
-      return {first_that_fits(kScatterRules, ranks, bytes)};
-    case CollectiveOp::kAllgather: {
-      Choice choice{first_that_fits(kAllgatherRules, ranks, bytes)};
-      if (choice.algorithm == Algorithm::kRecursiveDoubling && !std::has_single_bit(ranks)) {
+      // Without a segment size one segment is the whole vector, and such a segmented ring is a ring.
+      if (algorithm == Algorithm::kSegmentedRing) choice.algorithm = Algorithm::kRing;
+      if (choice.algorithm == Algorithm::kRing && !has_elements(ranks)) {
+        choice.algorithm = Algorithm::kRecursiveDoubling;
+      }
+      if (algorithm == Algorithm::kRabenseifner && library != MpiLibrary::kOpenMpi6 &&
+          !has_elements(std::bit_floor(ranks))) {
+        choice.algorithm = Algorithm::kBasicLinear;
+      }
+      break;
+    case CollectiveOp::kAllgather:
+    case CollectiveOp::kAllgatherv:
+      if (algorithm == Algorithm::kRecursiveDoubling && !std::has_single_bit(ranks)) {
         choice.algorithm = Algorithm::kBruck;
       }
-      if (choice.algorithm == Algorithm::kNeighbor && ranks % 2 != 0) choice.algorithm = Algorithm::kRing;
-      return choice;
-    }
-    case CollectiveOp::kAllgatherv: {
-      Choice choice{first_that_fits(kAllgathervRules, ranks, bytes)};
-      if (choice.algorithm == Algorithm::kNeighbor && ranks % 2 != 0) choice.algorithm = Algorithm::kRing;
-      return choice;
-    }
-    case CollectiveOp::kAlltoall:
-      return {first_that_fits(kAlltoallRules, ranks, bytes)};
-    case CollectiveOp::kAlltoallv:
-      return {first_that_fits(kAlltoallvRules, ranks, bytes)};
-    case CollectiveOp::kReduceScatter:
-      return {first_that_fits(commutative ? std::span<const Rule>(kReduceScatterRules)
-                                          : std::span<const Rule>(kReduceScatterNonCommutativeRules),
-                              ranks, bytes)};
-    case CollectiveOp::kReduceScatterBlock:
-      return {first_that_fits(commutative ? std::span<const Rule>(kReduceScatterBlockRules)
-                                          : std::span<const Rule>(kReduceScatterBlockNonCommutativeRules),
-                              ranks, bytes)};
-    case CollectiveOp::kScan:
-    case CollectiveOp::kExscan:
-    case CollectiveOp::kGatherv:
-    case CollectiveOp::kScatterv:
-    case CollectiveOp::kAlltoallw:
-    case CollectiveOp::kNeighborAllgather:
-    case CollectiveOp::kNeighborAllgatherv:
-    case CollectiveOp::kNeighborAlltoall:
-    case CollectiveOp::kNeighborAlltoallv:
-    case CollectiveOp::kNeighborAlltoallw:
-    case CollectiveOp::kCommCreate:  // has no algorithm of its own
+      if (algorithm == Algorithm::kNeighbor && ranks % 2 != 0) choice.algorithm = Algorithm::kRing;
+      break;
+    default:
       break;
   }
-  return {Algorithm::kLinear};  // coll/basic has one algorithm for each of these
+  return choice;
+}
+
+}  // namespace
+
+Choice choose_intra_openmpi(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
+                            bool commutative) {
+  const Algorithm algorithm = first_that_fits(rules_of(op, commutative), ranks, bytes);
+  return fall_back_openmpi(library, op, algorithm, ranks, bytes, element_bytes);
 }
 
 Choice choose_openmpi(const CollectiveCall& call) {
@@ -478,7 +471,13 @@ Choice choose_openmpi(const CollectiveCall& call) {
     Bytes bytes = call.bytes;
     if (call.op == CollectiveOp::kAllgatherv) bytes = sum(call.values) / call.size;
     if (call.op == CollectiveOp::kReduceScatter) bytes = sum(call.values);
-    choice = choose_intra_openmpi(call.op, call.size, bytes, likely_element_bytes(bytes), call.commutative);
+    const Bytes element_bytes = likely_element_bytes(bytes);
+    const std::optional<Algorithm> forced = forced_algorithm(call);
+    if (forced && call.commutative) {
+      return fall_back_openmpi(call.library, call.op, *forced, call.size, bytes, element_bytes);
+    }
+    choice = choose_intra_openmpi(call.library, call.op, call.size, bytes, element_bytes, call.commutative);
+    choice.unsure |= forced.has_value();
   }
   return choice;
 }

@@ -98,6 +98,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   // depend on which others there are.
   call.local_work = call.op != CollectiveOp::kCommCreate;
   call.library = mpi_.rules.library;
+  call.settings = &mpi_.settings;
   call.budget = &store_.budget();
   peers_ = nullptr;
   local_peers_ = nullptr;
@@ -146,7 +147,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
       return fail(rank, "a collective with a peer outside its communicator");
   }
   ++stats_.collectives;
-  stats_.approximated_collectives += steps->approximated || !mpi_.rules.exact ? 1 : 0;
+  stats_.approximated_collectives += steps->approximated || !mpi_.is_exact() ? 1 : 0;
   return {};
 }
 

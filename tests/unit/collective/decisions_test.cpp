@@ -1,7 +1,11 @@
 // expand_collective: the algorithm is the one that the library chooses.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "predictor/engine/match/collective.h"
+#include "predictor/engine/match/mpi_library.h"
 #include "tests/unit/collective/collective_calls.h"
 
 namespace lbf::decisions_test {
@@ -175,6 +179,113 @@ TEST(Decisions, MpichAtTheThresholds) {
     call.in_place = c.in_place;
     EXPECT_STREQ(engine::collective_algorithm_name(call), c.algorithm) << describe(call);
   }
+}
+
+constexpr std::uint32_t kSizes[] = {2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 512, 1024, 2048, 4096};
+constexpr Bytes kVectors[] = {1, 4, 8, 64, 128, 1024, 4096, 65536, 262144, 1 << 20, 8 << 20};
+
+// Rabenseifner for the shortest vectors too, and two chains; nothing else.
+TEST(Decisions, OpenMpi6DecidesAs5ButForTwo) {
+  int differ = 0;
+  for (int op = 0; op <= static_cast<int>(Op::kExscan); ++op) {
+    for (const std::uint32_t size : kSizes) {
+      for (const Bytes bytes : kVectors) {
+        engine::CollectiveCall call = call_of(static_cast<Op>(op), size, bytes);
+        call.library = engine::MpiLibrary::kOpenMpi5;
+        const std::string five = engine::collective_algorithm_name(call);
+        call.library = engine::MpiLibrary::kOpenMpi6;
+        const std::string six = engine::collective_algorithm_name(call);
+        if (five == six) continue;
+        ++differ;
+        EXPECT_EQ(call.op, Op::kAllreduce) << describe(call);
+        EXPECT_EQ(five, "basic_linear") << describe(call);
+        EXPECT_EQ(six, "rabenseifner") << describe(call);
+      }
+    }
+  }
+  EXPECT_GT(differ, 0);
+}
+
+// As seen with 4 ranks.
+TEST(Decisions, OpenMpi6AsMeasured) {
+  const auto name = [](Op op, Bytes bytes) {
+    return std::string(
+        engine::collective_algorithm_name(call_of(op, 4, bytes, 0, false, engine::MpiLibrary::kOpenMpi6)));
+  };
+  EXPECT_EQ(name(Op::kAllreduce, 8), "recursive_doubling");
+  EXPECT_EQ(name(Op::kAllreduce, 1 << 20), "rabenseifner");
+  EXPECT_EQ(name(Op::kBcast, 65536), "basic_linear");
+  EXPECT_EQ(name(Op::kAlltoall, 1024), "linear_sync");
+}
+
+TEST(Decisions, SettingsForceBlockingCalls) {
+  const auto name = [](engine::MpiLibrary library, Op op, std::uint32_t size, Bytes bytes,
+                       std::vector<std::string> environment, bool nonblocking = false) {
+    environment.emplace_back("OMPI_MCA_coll_tuned_use_dynamic_rules=1");
+    const engine::MpiSettings settings = engine::mpi_settings(library, environment);
+    engine::CollectiveCall call = call_of(op, size, bytes, 0, nonblocking, library);
+    call.settings = &settings;
+    return std::string(engine::collective_algorithm_name(call));
+  };
+  constexpr engine::MpiLibrary kOpenMpi = engine::MpiLibrary::kOpenMpi4;
+  const std::vector<std::string> ring{"OMPI_MCA_coll_tuned_allreduce_algorithm=4"};
+  EXPECT_EQ(name(kOpenMpi, Op::kAllreduce, 8, 65536, ring), "ring");
+  EXPECT_EQ(name(kOpenMpi, Op::kAllreduce, 8, 8, ring), "recursive_doubling") << "one element for 8 ranks";
+  EXPECT_EQ(name(kOpenMpi, Op::kAllreduce, 8, 65536, ring, true), "rabenseifner");
+  EXPECT_EQ(name(kOpenMpi, Op::kReduce, 8, 65536, ring), "binomial");
+  EXPECT_EQ(name(kOpenMpi, Op::kAllgather, 3, 65536, {"OMPI_MCA_coll_tuned_allgather_algorithm=neighbor"}), "ring");
+  constexpr engine::MpiLibrary kMpich = engine::MpiLibrary::kMpich4;
+  EXPECT_EQ(name(kMpich, Op::kAlltoall, 8, 8, {"MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM=brucks"}), "modified_bruck");
+  const std::vector<std::string> doubling{"MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM=recursive_doubling"};
+  EXPECT_EQ(name(kMpich, Op::kAllgather, 8, 1 << 20, doubling), "recursive_doubling");
+  EXPECT_EQ(name(kMpich, Op::kAllgather, 6, 1 << 20, doubling), "ring") << "no power of two";
+}
+
+// Whatever is forced, every message that is sent is received.
+TEST(Decisions, WhateverIsForcedPairsUp) {
+  struct Named {
+    Op op;
+    const char* lower;
+    const char* upper;
+  };
+  const Named ops[] = {{Op::kBarrier, "barrier", "BARRIER"},
+                       {Op::kBcast, "bcast", "BCAST"},
+                       {Op::kReduce, "reduce", "REDUCE"},
+                       {Op::kAllreduce, "allreduce", "ALLREDUCE"},
+                       {Op::kGather, "gather", "GATHER"},
+                       {Op::kScatter, "scatter", "SCATTER"},
+                       {Op::kAllgather, "allgather", "ALLGATHER"},
+                       {Op::kAlltoall, "alltoall", "ALLTOALL"},
+                       {Op::kReduceScatterBlock, "reduce_scatter_block", "REDUCE_SCATTER_BLOCK"}};
+  int forced = 0;
+  for (const engine::MpiLibrary library : {engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kOpenMpi6,
+                                           engine::MpiLibrary::kMpich4, engine::MpiLibrary::kMpich5}) {
+    for (const auto& [op, lower, upper] : ops) {
+      std::vector<std::string> words;
+      for (int number = 1; number < 10; ++number) {
+        words.push_back("OMPI_MCA_coll_tuned_" + std::string(lower) + "_algorithm=" + std::to_string(number));
+      }
+      for (const char* const algorithm : {"binomial", "scatter_recursive_doubling_allgather", "scatter_ring_allgather",
+                                          "reduce_scatter_gather", "recursive_doubling", "reduce_scatter_allgather",
+                                          "brucks", "ring", "pairwise", "scattered", "recursive_halving"}) {
+        words.push_back("MPIR_CVAR_" + std::string(upper) + "_INTRA_ALGORITHM=" + algorithm);
+      }
+      for (const std::string& word : words) {
+        const std::vector<std::string> environment{"OMPI_MCA_coll_tuned_use_dynamic_rules=1", word};
+        const engine::MpiSettings settings = engine::mpi_settings(library, environment);
+        if (settings.followed.empty()) continue;
+        ++forced;
+        for (std::uint32_t size = 2; size <= 17; ++size) {
+          for (const Bytes bytes : {Bytes{8}, Bytes{24}, Bytes{4096}, Bytes{100000}}) {
+            engine::CollectiveCall call = call_of(op, size, bytes, static_cast<Rank>(size / 2), false, library);
+            call.settings = &settings;
+            ASSERT_EQ(run_alike(call).problem, "") << word << ' ' << describe(call);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_EQ(forced, 2 * 40 - 1 + 2 * 16);  // 6.0 has no bruck of this radix
 }
 
 TEST(Decisions, MpichVectorOperationsGoByTheirTotals) {

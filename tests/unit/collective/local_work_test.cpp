@@ -177,6 +177,16 @@ TEST(LocalWork, OwnBlocksAreCopied) {
   });
 }
 
+TEST(LocalWork, InPlaceMpich5LeavesTheOwnBlockWhereItIs) {
+  engine::CollectiveCall call;
+  call.library = engine::MpiLibrary::kMpich5;
+  call.op = Op::kAlltoall;
+  call.size = 4;
+  call.bytes = 100;
+  call.in_place = true;
+  EXPECT_EQ(work_of_all(call).copied, 4 * 3 * Bytes{100});
+}
+
 TEST(LocalWork, RootsCopyTheirOwnBlock) {
   for (const Op op : {Op::kGather, Op::kScatter}) {
     for_all(op, [&](engine::CollectiveCall call) {

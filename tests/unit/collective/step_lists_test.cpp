@@ -158,8 +158,27 @@ TEST(StepLists, CreatingACommunicator) {
   // MPICH: one allreduce of its mask, 65 ints, by halves; then a broadcast of an int.
   EXPECT_EQ(steps_of(CommCreation::kDup, engine::MpiLibrary::kMpich4, 0),
             "s1:128 r1:132 s2:64 r2:68 s2:68 r2:64 s1:132 r1:128 s2:4 s1:4 ");
+  EXPECT_EQ(steps_of(CommCreation::kDup, engine::MpiLibrary::kMpich5, 0),
+            "s1:128 r1:132 s2:64 r2:68 s2:68 r2:64 s1:132 r1:128 ");
   EXPECT_EQ(steps_of(CommCreation::kCreateGroup, engine::MpiLibrary::kMpich4, 0),
             "s1:260 r1:260 s2:260 r2:260 s2:4 s1:4 ");
+}
+
+// Six ranks after the root make two rows of three, five a row of three and one of two.
+TEST(StepLists, OpenMpi6ReducesAlongTwoChains) {
+  const auto steps_of = [](std::uint32_t size, std::uint32_t rank, Rank root) {
+    engine::CollectiveCall call = call_of(Op::kReduce, size, 4096, root, false, engine::MpiLibrary::kOpenMpi6);
+    call.rank = rank;
+    return text(call);
+  };
+  EXPECT_EQ(steps_of(7, 0, 0), "r1:4096 r4:4096 ");
+  EXPECT_EQ(steps_of(7, 1, 0), "r2:4096 s0:4096 ");
+  EXPECT_EQ(steps_of(7, 3, 0), "s2:4096 ");
+  EXPECT_EQ(steps_of(7, 4, 0), "r5:4096 s0:4096 ");
+  EXPECT_EQ(steps_of(7, 6, 0), "s5:4096 ");
+  EXPECT_EQ(steps_of(6, 2, 2), "r3:4096 r0:4096 ");
+  EXPECT_EQ(steps_of(6, 5, 2), "s4:4096 ");
+  EXPECT_EQ(steps_of(6, 0, 2), "r1:4096 s2:4096 ");
 }
 
 TEST(StepLists, OneRankHasNone) {

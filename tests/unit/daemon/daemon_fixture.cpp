@@ -129,6 +129,7 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
             {"node_index", node},
             {"slurm_procid", rank},
             {"library", library},
+            {"mpi_settings", mpi_settings},
             {"executable", "/home/u/ring"},
             {"build_id", build_id},
             {"init_s", 0.25}}.dump());

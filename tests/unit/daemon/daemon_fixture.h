@@ -26,6 +26,7 @@ struct RingProgram {
   double others_s = 0;                      // above 0: other programs have rank 0's processor so long in each round
   int batches = 4;                          // of each stream
   std::string library = "Open MPI v4.1.4";  // MPI_Get_library_version, of every process
+  std::vector<std::string> mpi_settings;    // of the environment of every process
   std::string build_id;                     // of the program; empty: the relay does not say
   int killed_rank = -1;
   // Above 0: the capture ended with the last batch, so long before each rank's end, and nobody saw the rest.

@@ -391,6 +391,15 @@ TEST_F(StepRunTest, ALibraryWithoutRulesOfItsOwnIsNoted) {
   EXPECT_THAT(run(program, kInTurns, "unknown")->record.notes, testing::Contains(is_about_rules));
 }
 
+TEST_F(StepRunTest, SettingsOfCollectivesAreNoted) {
+  test::RingProgram program;
+  program.mpi_settings = {"OMPI_MCA_coll=^tuned"};
+  EXPECT_THAT(
+      run(program, kInTurns, "settings")->record.notes,
+      testing::Contains("the run's environment sets OMPI_MCA_coll=^tuned: not modelled, all collectives count as "
+                        "approximated"));
+}
+
 // With a tiny limit a stream that is ahead waits on disk, and everything still comes out.
 TEST_F(StepRunTest, AStreamThatIsAheadWaitsForTheOthers) {
   daemon::StepRunOptions options;

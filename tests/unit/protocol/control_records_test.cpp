@@ -46,6 +46,12 @@ TEST(ControlRecords, EachHasItsBytes) {
                R"({"abandoned_calls":0,"capture_s":0.0,"delayed_s":2.5,"elapsed_s":0.0,)"
                R"("events_without_communicator":0,"failed_polls":0,"limited_s":0.25,"lost_records":0,"others_s":2.0,)"
                R"("rank":1,"type":"stats","unread_gap_s":0.0})");
+  ProcessRecord tuned;
+  tuned.mpi_settings = {"OMPI_MCA_coll=^han", "A=\"b\""};
+  expect_bytes(tuned,
+               R"({"build_id":"","cpu_threshold_ns":0,"executable":"","init_s":0.0,"library":"",)"
+               R"("mpi_settings":["OMPI_MCA_coll=^han","A=\"b\""],"pid":0,"rank":-1,"script":"","slurm_procid":-1,)"
+               R"("start_realtime_ns":0,"thread_level":0,"type":"process"})");
   expect_bytes(StatsRecord{.rank = 1, .devices = {"CUDA", "HIP"}},
                R"({"abandoned_calls":0,"capture_s":0.0,"devices":["CUDA","HIP"],"elapsed_s":0.0,)"
                R"("events_without_communicator":0,"failed_polls":0,"lost_records":0,"rank":1,"type":"stats",)"

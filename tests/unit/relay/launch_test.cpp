@@ -70,6 +70,23 @@ TEST(Launch, HydraIsNamedByItsProxy) {
   EXPECT_EQ(launch_of_environment(rank).run, "");
 }
 
+TEST(Launch, SettingsOfCollectivesAreThoseOfThreeLibraries) {
+  EXPECT_THAT(mpi_settings_of_environment(environment(
+                  {"PATH=/bin", "OMPI_MCA_coll=^han", "OMPI_MCA_coll_tuned_bcast_algorithm=6", "OMPI_MCA_btl=tcp",
+                   "OMPI_MCA_collx=1", "MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial", "MPIR_CVAR_CH4_NETMOD=ofi",
+                   "MPICH_COLL_SYNC=1", "MPICH_GPU_SUPPORT_ENABLED=1", "I_MPI_ADJUST_BCAST=1", "I_MPI_FABRICS=shm",
+                   "XMPICH_COLL_SYNC=1", "MPICH_COLL_SYNC", "OMPI_MCA_coll_x="})),
+              testing::ElementsAre("OMPI_MCA_coll=^han", "OMPI_MCA_coll_tuned_bcast_algorithm=6",
+                                   "MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial", "MPICH_COLL_SYNC=1",
+                                   "I_MPI_ADJUST_BCAST=1", "OMPI_MCA_coll_x="));
+  EXPECT_THAT(mpi_settings_of_environment(environment({("OMPI_MCA_coll=" + std::string(300, 'x')).c_str()})),
+              testing::IsEmpty());
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "OMPI_MCA_coll_" + std::to_string(i) + "=1" + std::string(1, '\0');
+  EXPECT_EQ(mpi_settings_of_environment(many).size(), 32U);
+  EXPECT_THAT(mpi_settings_of_environment("OMPI_MCA_coll=tuned"), testing::ElementsAre("OMPI_MCA_coll=tuned")) << "cut";
+}
+
 TEST(Launch, SlurmsOwnTasksAndStrangeWordsBelongToNoMpirun) {
   EXPECT_EQ(launch_of_environment("").run, "");
   EXPECT_EQ(launch_of_environment(environment({"PMIX_NAMESPACE=slurm.pmix.12.0"})).run, "");

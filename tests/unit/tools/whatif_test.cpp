@@ -236,6 +236,41 @@ TEST_F(WhatIf, CollectivesOfTheLibraryThatRanOrOfAnother) {
   expect_usage_error(dir_ + "/unsaid.lbf --nodes 5 --mpi-library lam", "--mpi-library");
 }
 
+// The settings of the run's collectives are in the processes' records.
+TEST_F(WhatIf, AStoredTraceKnowsTheSettingsOfItsRun) {
+  const auto predict = [&](const std::string& algorithm, const std::string& options) {
+    BatchEncoder encoder;
+    for (int rank = 0; rank < 4; ++rank) {
+      encoder.add_control(
+          R"({"type":"process","library":"Open MPI v4.1.4","mpi_settings":["OMPI_MCA_coll_tuned_use_dynamic_rules=1",)"
+          R"("OMPI_MCA_coll_tuned_barrier_algorithm=)" +
+          algorithm + R"("],"world_size":4,"rank":)" + std::to_string(rank) + "}");
+      Event event;
+      event.kind = EventKind::kCollective;
+      set_op(event, CollectiveOp::kBarrier);
+      encoder.add(rank, event);
+      event.kind = EventKind::kExit;
+      encoder.add(rank, event);
+    }
+    write("stored.lbfw", encoder.finish(0, 1));
+    write("wire.toml", "name = \"wire\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+    const test::Outcome result = run(dir_ + "/stored.lbfw --nodes 4 --json --network " + dir_ + "/wire.toml" + options);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out, nullptr, false);
+  };
+  const nlohmann::json linear = predict("1", "");
+  const nlohmann::json tree = predict("6", "");
+  EXPECT_NE(tree["predictions"][0]["rank_finish_s"], linear["predictions"][0]["rank_finish_s"]);
+  EXPECT_EQ(tree["approximated_collectives"], 0);
+  EXPECT_EQ(tree["mpi_note"], "the run's environment sets OMPI_MCA_coll_tuned_barrier_algorithm=6: followed");
+  const nlohmann::json unknown = predict("2", "");
+  EXPECT_EQ(unknown["approximated_collectives"], 4);
+  EXPECT_THAT(unknown["mpi_note"].get<std::string>(), HasSubstr("=2: not modelled"));
+  const nlohmann::json asked = predict("6", " --mpi-library openmpi-4.1");
+  EXPECT_EQ(asked["predictions"][0]["rank_finish_s"], linear["predictions"][0]["rank_finish_s"]);
+  EXPECT_EQ(asked["mpi_note"], "");
+}
+
 // The nodes of the run are in the processes' records: MPICH goes by them.
 TEST_F(WhatIf, AStoredTraceKnowsTheNodesOfItsRun) {
   std::string bytes;
