@@ -2,6 +2,7 @@
 #include "report/health.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -83,6 +84,11 @@ Result<Health> parse_health(std::string_view text) {
   if (json.contains("steps_running") && json["steps_running"].is_number())
     json["steps_running"].get_to(out.steps_running);
   out.disk_full = json.contains("disk_full") && json["disk_full"] == true;
+  if (json.contains("clusters") && json["clusters"].is_array()) {
+    for (const nlohmann::json& name : json["clusters"]) {
+      if (name.is_string()) out.clusters.push_back(printable(name.get<std::string>()));
+    }
+  }
   return out;
 }
 
@@ -107,6 +113,7 @@ std::vector<std::string> concerns(const Health& health) {
 
 std::string render_health(const Health& health, std::string_view server, std::time_t now) {
   std::string out = fmt::format("lbfd {} at {}\n", health.version, printable(server));
+  if (!health.clusters.empty()) out += health_line("Clusters", fmt::format("{}", fmt::join(health.clusters, ", ")));
   const std::vector<std::string> all = concerns(health);
   for (const std::string& one : all) out += health_line("Look at", one);
   if (all.empty()) out += health_line("State", "ok");

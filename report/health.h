@@ -23,6 +23,7 @@ struct Health {
   std::string version;
   double steps_running = 0;
   bool disk_full = false;
+  std::vector<std::string> clusters;  // that lbfd.toml has a section for
   std::optional<Samples> metrics;
   std::string why_no_metrics;  // where there are none
 };

@@ -38,7 +38,7 @@ std::string count_of(std::uint64_t count, std::string_view word) {
 
 std::string head(const Step& step, const PageStyle& style) {
   std::string title = "Job " + job_id(step);
-  if (job_id(step) != raw_job_id(step)) title += " (" + raw_job_id(step) + ")";
+  if (!job_id(step).starts_with(raw_job_id(step))) title += " (" + raw_job_id(step) + ")";
   if (step.restart > 0) title += fmt::format(" (restart {})", step.restart);
   std::string program = command_line(step);
   if (program.empty()) program = step.job_name;

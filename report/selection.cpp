@@ -70,8 +70,12 @@ std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view text) {
 Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
   std::vector<JobSelector> out;
   for (const std::string_view item : split(list)) {
-    const std::size_t dot = item.find('.');
-    const std::string_view name = item.substr(0, dot);
+    const std::size_t at = item.find('@');
+    if (at != std::string_view::npos && at + 1 == item.size())
+      return invalid_input(fmt::format("'{}': after @ stands a cluster, for example 123.0@alpha", item));
+    const std::string_view number = item.substr(0, at);
+    const std::size_t dot = number.find('.');
+    const std::string_view name = number.substr(0, dot);
     const std::size_t mark = name.find_first_of("_+");
     const auto job = parse_number<std::uint32_t>(name.substr(0, mark));
     if (!job || *job == 0) {
@@ -82,6 +86,7 @@ Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
     }
     JobSelector selector;
     selector.job = *job;
+    if (at != std::string_view::npos) selector.cluster = item.substr(at + 1);
     std::vector<std::uint32_t> tasks;
     if (mark != std::string_view::npos) {
       const bool array = name[mark] == '_';
@@ -96,7 +101,7 @@ Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
       tasks = *parts;
     }
     if (dot != std::string_view::npos) {
-      selector.step = parse_step(item.substr(dot + 1));
+      selector.step = parse_step(number.substr(dot + 1));
       if (!selector.step) {
         return invalid_input(
             fmt::format("'{}': the step is a number, batch, extern or interactive, for example 123.0", item));
@@ -211,6 +216,7 @@ std::vector<std::string> request_targets(const Selection& selection) {
     }
     queries = std::move(more);
   };
+  for_each_name("&cluster=", selection.clusters);
   for_each_name("&name=", selection.names);
   for_each_name("&account=", selection.accounts);
   for_each_name("&partition=", selection.partitions);
@@ -224,6 +230,7 @@ std::string text_of(const JobSelector& selector) {
   if (selector.array_task) out += '_' + std::to_string(*selector.array_task);
   if (selector.het_offset) out += '+' + std::to_string(*selector.het_offset);
   if (selector.step) out += '.' + step_name(*selector.step);
+  if (!selector.cluster.empty()) out += '@' + selector.cluster;
   return out;
 }
 
@@ -232,6 +239,7 @@ std::string query_of(const JobSelector& selector) {
   if (selector.array_task) out += fmt::format("&array_task={}", *selector.array_task);
   if (selector.het_offset) out += fmt::format("&het_offset={}", *selector.het_offset);
   if (selector.step) out += fmt::format("&step={}", *selector.step);
+  if (!selector.cluster.empty()) out += "&cluster=" + percent_encoded(selector.cluster);
   return out;
 }
 
@@ -248,6 +256,7 @@ std::string describe_filters(const Selection& selection) {
     out.append(out.empty() ? "" : " ").append(option).append(" ").append(shell_word(printable(value)));
   };
   const auto list = [](const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ",")); };
+  add("-M", list(selection.clusters));
   add("--name", list(selection.names));
   add("-u", list(selection.users));
   add("-A", list(selection.accounts));

@@ -18,6 +18,7 @@ struct JobSelector {
   std::optional<std::uint64_t> step;
   std::optional<std::uint32_t> array_task;  // "12_3": `job` is the array's number
   std::optional<std::uint32_t> het_offset;  // "12+1": `job` is the heterogeneous job's number
+  std::string cluster{};                    // "12.0@alpha"; empty: any
 
   friend bool operator==(const JobSelector&, const JobSelector&) = default;
 };
@@ -30,6 +31,7 @@ struct Selection {
   std::vector<JobSelector> jobs;   // empty: every job
   std::vector<std::string> users;  // names or uids; empty: the caller
   bool all_users = false;
+  std::vector<std::string> clusters;    // empty: any
   std::vector<std::string> names;       // of jobs; empty: any
   std::vector<std::string> accounts;    // empty: any
   std::vector<std::string> partitions;  // empty: any
@@ -46,8 +48,8 @@ struct Selection {
   std::size_t limit = kStepLimit;  // of each request
 };
 
-// "12,13.0,14.batch,15_3.0,15_[1-3,7],16+1". A job without _TASK or +OFFSET is all tasks of that array, all components
-// of that heterogeneous job. Errors: kInvalidInput, with the item that is wrong.
+// "12,13.0,14.batch,15_3.0,15_[1-3,7],16+1", and "@CLUSTER" behind each of them. A job without _TASK or +OFFSET is all
+// tasks of that array, all components of that heterogeneous job. Errors: kInvalidInput, with the item that is wrong.
 Result<std::vector<JobSelector>> parse_jobs(std::string_view list);
 // "alice,1000". Errors: an empty item.
 Result<std::vector<std::string>> parse_users(std::string_view list);
@@ -64,7 +66,7 @@ std::vector<std::string> request_targets(const Selection& selection);
 // "12_3.0", as parse_jobs reads it.
 std::string text_of(const JobSelector& selector);
 
-// "job=12&array_task=3&step=0": parameters of GET /v1/steps.
+// "job=12&array_task=3&step=0&cluster=alpha": parameters of GET /v1/steps.
 std::string query_of(const JobSelector& selector);
 
 // For a value in a request's query.

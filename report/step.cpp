@@ -516,15 +516,26 @@ std::string key_of(const Step& step) {
   return key;
 }
 
+static ClusterNames cluster_names = ClusterNames::kHidden;
+
+void set_cluster_names(ClusterNames names) {
+  cluster_names = names;
+}
+
+bool are_of_several_clusters(const std::vector<Step>& steps) {
+  return std::ranges::any_of(steps, [&](const Step& step) { return step.cluster != steps.front().cluster; });
+}
+
 std::string job_id(const Step& step) {
-  const std::string tail = step.stands_for_job ? std::string() : '.' + step_name(step.step);
+  std::string tail = step.stands_for_job ? std::string() : '.' + step_name(step.step);
+  if (cluster_names == ClusterNames::kShown) tail += '@' + step.cluster;
   if (step.array_job && step.array_task && *step.array_job != 0) {
     return fmt::format("{}_{}{}", *step.array_job, *step.array_task, tail);
   }
   if (step.het_job && step.het_offset && *step.het_job != 0) {
     return fmt::format("{}+{}{}", *step.het_job, *step.het_offset, tail);
   }
-  return raw_job_id(step);
+  return std::to_string(step.job) + tail;
 }
 
 std::string command_line(const Step& step) {

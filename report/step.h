@@ -107,8 +107,13 @@ struct Step : protocol::StepFields<protocol::Side::kReader> {
   std::optional<double> unmodelled_percent() const;
 };
 
-// "12.0", "12.batch", "12_3.0" (array task), "12+1.0" (heterogeneous component): as sacct writes it.
+// "12.0", "12.batch", "12_3.0" (array task), "12+1.0" (heterogeneous component): as sacct writes it. With
+// ClusterNames::kShown "@CLUSTER" stands behind it.
 std::string job_id(const Step& step);
+enum class ClusterNames : std::uint8_t { kHidden, kShown };
+// Of this process from here on. Not thread-safe.
+void set_cluster_names(ClusterNames names);
+bool are_of_several_clusters(const std::vector<Step>& steps);
 // Always the job's own id: "12.0".
 std::string raw_job_id(const Step& step);
 // Of each job (and restart) the step that ran longest, in the order of the jobs: sacct -X.

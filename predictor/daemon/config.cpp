@@ -136,17 +136,55 @@ DaemonConfig DaemonConfig::defaults() {
   return config;
 }
 
+using Setters = std::map<std::string, Setter, std::less<>>;
+
+static Setter to_text(std::string& out) {
+  return [&out](const toml::node& node) { return set_text(node, out); };
+}
+
+static Setter to_path(std::string& out) {
+  return [&out](const toml::node& node) -> Result<void> {
+    if (auto set = set_text(node, out); !set) return set;
+    if (!out.starts_with('/')) return invalid_input("must be an absolute path");
+    return {};
+  };
+}
+
+static void set_keys(const toml::table& table, const std::string& name, const Setters& setters,
+                     std::vector<Error>& errors) {
+  for (const auto& [key, node] : table) {
+    const std::string where = name + ":" + std::to_string(node.source().begin.line) + ": " + std::string(key.str());
+    const auto setter = setters.find(std::string(key.str()));
+    if (setter == setters.end()) {
+      std::string known;
+      for (const auto& [known_key, ignored] : setters) known += (known.empty() ? "" : ", ") + known_key;
+      errors.push_back(invalid_input(where + ": unknown key; there are " + known));
+    } else if (auto set = setter->second(node); !set) {
+      errors.push_back(invalid_input(where + ": " + set.error().message));
+    }
+  }
+}
+
 static void read_keys(const toml::table& table, const std::string& name, ConfigFile& file) {
   DaemonConfig& config = file.config;
-  const auto to_text = [](std::string& out) { return [&out](const toml::node& node) { return set_text(node, out); }; };
-  const auto to_path = [](std::string& out) {
-    return [&out](const toml::node& node) -> Result<void> {
-      if (auto set = set_text(node, out); !set) return set;
-      if (!out.starts_with('/')) return invalid_input("must be an absolute path");
-      return {};
-    };
-  };
-  const std::map<std::string, Setter, std::less<>> setters = {
+  const Setters setters = {
+      {"cluster",
+       [&](const toml::node& node) -> Result<void> {
+         const toml::table* const sections = node.as_table();
+         if (sections == nullptr) return invalid_input("must be sections, [cluster.NAME]");
+         for (const auto& [key, section] : *sections) {
+           const std::string cluster(key.str());
+           if (auto checked = check_cluster_name(cluster); !checked) return checked;
+           if (!section.is_table()) return invalid_input(cluster + " must be a section, [cluster." + cluster + "]");
+           ClusterConfig& own = config.clusters[cluster];
+           set_keys(*section.as_table(), name,
+                    {{"networks_dir", to_path(own.networks_dir)},
+                     {"network", to_text(own.network)},
+                     {"topology", to_path(own.topology)}},
+                    file.errors);
+         }
+         return {};
+       }},
       {"listen",
        [&](const toml::node& node) -> Result<void> {
          std::vector<std::string> texts;
@@ -244,17 +282,7 @@ static void read_keys(const toml::table& table, const std::string& name, ConfigF
       {"max_connections", to_whole_number(config.max_connections, 1, 65536)},
       {"request_memory_mb", to_whole_number(config.request_memory_mb, 16, 65536)},
   };
-  for (const auto& [key, node] : table) {
-    const std::string where = name + ":" + std::to_string(node.source().begin.line) + ": " + std::string(key.str());
-    const auto setter = setters.find(std::string(key.str()));
-    if (setter == setters.end()) {
-      std::string known;
-      for (const auto& [known_key, ignored] : setters) known += (known.empty() ? "" : ", ") + known_key;
-      file.errors.push_back(invalid_input(where + ": unknown key; there are " + known));
-    } else if (auto set = setter->second(node); !set) {
-      file.errors.push_back(invalid_input(where + ": " + set.error().message));
-    }
-  }
+  set_keys(table, name, setters, file.errors);
 }
 
 static Result<std::string> read_file(const std::string& path) {

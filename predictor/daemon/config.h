@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,13 @@ struct ListenAddress {
 enum class LogFormat : std::uint8_t { kText, kLogfmt, kJson };
 
 struct ConfigFile;
+
+// What a cluster has of its own: [cluster.NAME], NAME as in its slurm.conf.
+struct ClusterConfig {
+  std::string networks_dir;  // empty: DaemonConfig's
+  std::string network;       // as DaemonConfig's
+  std::string topology;      // likewise
+};
 
 struct DaemonConfig {
   std::vector<ListenAddress> listen;
@@ -62,6 +71,9 @@ struct DaemonConfig {
   std::uint32_t request_memory_mb = 256;  // of all request bodies at a time
 
   Bounds bounds;
+
+  // By name. The keys above are for the clusters that have no section.
+  std::map<std::string, ClusterConfig, std::less<>> clusters;
 
   // Errors (kInvalidInput, kNotFound) name file, line or key, and the remedy; unknown keys are errors.
   static Result<DaemonConfig> load(const std::string& path);

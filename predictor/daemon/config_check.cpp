@@ -137,26 +137,28 @@ void check_state_directory(const std::string& directory, Findings& findings) {
   findings.ok(fmt::format("database: {}, schema version {}", path, *version));
 }
 
-void check_networks(const DaemonConfig& config, Findings& findings) {
-  const auto networks = NetworkCatalog::load(config.networks_dir, config.network);
-  if (!networks) return findings.fail("networks: " + networks.error().message);
-  if (!networks->own_note().empty()) findings.warn("networks: " + networks->own_note());
-  findings.ok(fmt::format("networks: {} is this cluster's; {} has {}", networks->own()->name(), config.networks_dir,
+// `of`: "cluster.NAME." of a section's keys; empty: of those beside the sections.
+void check_networks(const std::string& of, const std::string& directory, const std::string& own, Findings& findings) {
+  const auto networks = NetworkCatalog::load(directory, own);
+  if (!networks) return findings.fail(of + "networks: " + networks.error().message);
+  if (!networks->own_note().empty()) findings.warn(of + "networks: " + networks->own_note());
+  findings.ok(fmt::format("{}networks: {} is this cluster's; {} has {}", of, networks->own()->name(), directory,
                           fmt::join(networks->names(), ", ")));
 }
 
 // lbfd starts whatever is in it.
-void check_topology(const std::string& path, Findings& findings) {
-  if (path.empty()) return findings.ok("topology: none, all nodes are equally far apart");
+void check_topology(const std::string& of, const std::string& path, Findings& findings) {
+  if (path.empty()) return findings.ok(of + "topology: none, all nodes are equally far apart");
   auto file = engine::TopologyFile::load(path);
   const auto topology = file ? file->of_partition("") : file.error();
   if (!topology)
-    findings.warn(fmt::format("topology: {}: all nodes are taken to be equally far apart", topology.error().message));
+    findings.warn(
+        fmt::format("{}topology: {}: all nodes are taken to be equally far apart", of, topology.error().message));
   if (!file) return;
   file->read_neighbours();
-  for (const std::string& warning : file->warnings()) findings.warn("topology: " + warning);
+  for (const std::string& warning : file->warnings()) findings.warn(of + "topology: " + warning);
   if (topology && *topology != nullptr)
-    findings.ok(fmt::format("topology: {}: {} nodes on {} levels of switches", (*topology)->file(),
+    findings.ok(fmt::format("{}topology: {}: {} nodes on {} levels of switches", of, (*topology)->file(),
                             (*topology)->nodes(), (*topology)->levels()));
 }
 
@@ -215,8 +217,13 @@ ConfigCheck check_config(const std::string& name, const ConfigFile& file) {
   }
   check_certificate(config, findings);
   check_state_directory(config.state_dir, findings);
-  check_networks(config, findings);
-  check_topology(config.topology, findings);
+  check_networks("", config.networks_dir, config.network, findings);
+  check_topology("", config.topology, findings);
+  for (const auto& [name, own] : config.clusters) {
+    const std::string of = "cluster." + name + ".";
+    check_networks(of, own.networks_dir.empty() ? config.networks_dir : own.networks_dir, own.network, findings);
+    check_topology(of, own.topology, findings);
+  }
   check_who_may_ask(config, findings);
   return std::move(findings).result();
 }

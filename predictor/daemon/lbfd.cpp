@@ -178,35 +178,60 @@ int retry(const DaemonConfig& config, const std::string& step) {
 }
 
 // Predictions without switches are better than none: an edit of Slurm's file does not keep lbfd from its work.
-void load_topology(const std::string& path, StepRunOptions& options) {
+// `cluster`: of its section, for the log; empty: of the keys beside the sections.
+ClusterMachine load_topology(const std::string& path, const std::string& cluster) {
+  ClusterMachine machine;
+  if (path.empty()) return machine;
+  const std::string key = cluster.empty() ? "topology" : "cluster." + cluster + ".topology";
   auto file = engine::TopologyFile::load(path);
   const auto topology = file ? file->of_partition("") : file.error();
   if (!topology) {
     const std::string what = topology.error().message + ": all nodes are taken to be equally far apart";
-    spdlog::warn("topology: {}; mend the file and restart lbfd", what);
-    if (!file) options.notes.push_back(what);
+    spdlog::warn("{}: {}; mend the file and restart lbfd", key, what);
+    if (!file) machine.notes.push_back(what);
   } else if (*topology != nullptr) {
     spdlog::info("{} nodes on {} levels of switches in {}", (*topology)->nodes(), (*topology)->levels(),
                  (*topology)->file());
   }
-  if (!file) return;
+  if (!file) return machine;
   file->read_neighbours();
-  for (const std::string& warning : file->warnings()) spdlog::warn("topology: {}", warning);
-  options.topology = std::make_shared<const engine::TopologyFile>(std::move(*file));
+  for (const std::string& warning : file->warnings()) spdlog::warn("{}: {}", key, warning);
+  machine.topology = std::make_shared<const engine::TopologyFile>(std::move(*file));
+  return machine;
+}
+
+Result<NetworkCatalog> load_networks(const std::string& directory, const std::string& own, const std::string& cluster) {
+  auto networks = NetworkCatalog::load(directory, own);
+  const std::string where = cluster.empty() ? "" : "cluster." + cluster + ": ";
+  if (!networks) return Error{networks.error().code, where + networks.error().message};
+  if (!networks->own_note().empty()) spdlog::warn("{}{}", where, networks->own_note());
+  if (::access(directory.c_str(), F_OK) != 0)
+    spdlog::warn("{}networks_dir {} is not there: lbf-calibrate writes its files", where, directory);
+  return networks;
+}
+
+Result<void> load_clusters(const DaemonConfig& config, StepsOptions& options) {
+  for (const auto& [name, own] : config.clusters) {
+    auto networks = load_networks(own.networks_dir.empty() ? config.networks_dir : own.networks_dir, own.network, name);
+    if (!networks) return networks.error();
+    ClusterMachine machine = load_topology(own.topology, name);
+    machine.networks = std::make_shared<const NetworkCatalog>(std::move(*networks));
+    options.clusters.emplace(name, std::move(machine));
+  }
+  return {};
 }
 
 int run(const DaemonConfig& config) {
   if (auto known = check_open_addresses(config); !known) return fail(kExitFailure, known.error().message);
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
-  auto networks = NetworkCatalog::load(config.networks_dir, config.network);
+  auto networks = load_networks(config.networks_dir, config.network, {});
   if (!networks) return fail(kExitFailure, networks.error().message);
-  if (!networks->own_note().empty()) spdlog::warn("{}", networks->own_note());
-  if (::access(config.networks_dir.c_str(), F_OK) != 0) {
-    spdlog::warn("networks_dir {} is not there: lbf-calibrate writes its files", config.networks_dir);
-  }
   StepsOptions options;
-  if (!config.topology.empty()) load_topology(config.topology, options.run);
+  ClusterMachine others = load_topology(config.topology, {});
+  options.run.topology = std::move(others.topology);
+  options.run.notes = std::move(others.notes);
+  if (auto loaded = load_clusters(config, options); !loaded) return fail(kExitFailure, loaded.error().message);
   auto database = db::Database::open(config.state_dir + "/lbf.db");
   if (!database) return fail(kExitFailure, database.error().message);
   auto traces = TraceStore::open(config.state_dir + "/traces");

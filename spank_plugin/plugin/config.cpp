@@ -113,9 +113,9 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       config.networks = std::move(*names);
     } else if (name == "spool_dir") {
       outcome = path(&config.spool_dir);
-    } else if (name == "default") {
+    } else if (name == "default" || name == "job_comment") {
       if (value != "on" && value != "off") return wrong(argument, "give on or off");
-      config.default_on = value == "on";
+      (name == "default" ? config.default_on : config.job_comment) = value == "on";
     } else if (name == "libexec_dir") {
       outcome = path(&config.relay);
       config.relay += "/lbf-relay";
@@ -141,9 +141,11 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       if (!wait_s || !(*wait_s >= 0) || *wait_s > 600) return wrong(argument, "give seconds, 0 to 600");
       config.relay_wait_s = *wait_s;
     } else {
-      return wrong(argument, "unknown argument; known are " + cost::known_limits(false) +
-                                 ", lbfd, networks, spool_dir, default, libexec_dir, relay, capture, report, ring_dir, "
-                                 "ring_bytes, relay_wait_s");
+      return wrong(
+          argument,
+          "unknown argument; known are " + cost::known_limits(false) +
+              ", lbfd, networks, spool_dir, default, job_comment, libexec_dir, relay, capture, report, ring_dir, "
+              "ring_bytes, relay_wait_s");
     }
     if (!outcome) return outcome.error();
   }

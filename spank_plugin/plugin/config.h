@@ -26,7 +26,8 @@ struct AdminConfig {
   std::vector<std::string> networks;  // empty: all that lbfd knows
   std::string spool_dir = "/var/spool/lbf";
   bool default_on = false;
-  std::string relay;  // paths of this installation, see default_config()
+  bool job_comment = false;  // set_job_comment() at the end of an srun inside a job
+  std::string relay;         // paths of this installation, see default_config()
   std::string capture;
   std::string report;
   std::string ring_dir = "/dev/shm";

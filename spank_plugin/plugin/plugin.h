@@ -31,6 +31,7 @@ struct PluginState {
   bool step_known = false;
   std::time_t begun_s = 0;
   bool is_quiet = false;            // srun -Q: errors only
+  bool is_in_job = false;           // of sbatch's or salloc's: the job goes on when srun ends
   std::optional<JobSubmit> submit;  // of the step's job; the components of a heterogeneous job share it
 
   // sbatch, salloc

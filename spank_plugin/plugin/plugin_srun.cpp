@@ -1,7 +1,9 @@
 // srun (local context): checks the options, and ends the step with one line from lbf-report.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
+#include "spank_plugin/plugin/job_comment.h"
 #include "spank_plugin/plugin/plugin.h"
 #include "spank_plugin/plugin/report_program.h"
 #include "spank_plugin/plugin/step_description.h"
@@ -38,8 +40,9 @@ std::string report_id(std::uint32_t job, std::uint32_t step) {
 
 void init_post_opt() {
   decide(request_from_own_environment(), true);
+  state().is_in_job = own_variable("SLURM_JOB_ID").has_value();
   // In a job sbatch or salloc has asked.
-  if (state().options.networks || !own_variable("SLURM_JOB_ID")) refuse_unknown_networks();
+  if (state().options.networks || !state().is_in_job) refuse_unknown_networks();
   const StepConfig& step = *state().step;
   // The nodes read the same plugstack.conf as a rule: their first one need not say it again.
   if (!state().admin && !step.messages.empty()) ::setenv(kConfigToldVariable, "1", 1);
@@ -78,9 +81,13 @@ void exit() {
     const std::time_t ago_s = std::max<std::time_t>(std::time(nullptr) - plugin.begun_s, 0) + kClocksDifferS;
     words.insert(words.end(), {"-S", "now-" + std::to_string(ago_s) + "seconds"});
   }
-  if (!run_report(*plugin.admin, std::move(words), kReportTimeoutMs)) {
-    say("see lbf-report -j " + id);
-  }
+  const auto lines = output_of_report(*plugin.admin, std::move(words), kReportTimeoutMs);
+  if (!lines) return say("see lbf-report -j " + id);
+  std::fputs(lines->c_str(), stderr);
+  // A job of srun's own is over by now, and then no release changes its record.
+  if (!plugin.admin->job_comment || !plugin.is_in_job || lines->empty()) return;
+  const std::string why_not = set_job_comment(plugin.job_id, lines->substr(0, lines->find('\n')));
+  if (!why_not.empty()) say("the job's comment could not be set: " + why_not);
 }
 
 }  // namespace lbf::plugin::srun

@@ -102,10 +102,6 @@ bool run(const AdminConfig& admin, std::vector<std::string> words, long timeout_
 
 }  // namespace
 
-bool run_report(const AdminConfig& admin, std::vector<std::string> words, long timeout_ms) {
-  return run(admin, std::move(words), timeout_ms, STDERR_FILENO);
-}
-
 std::optional<std::string> output_of_report(const AdminConfig& admin, std::vector<std::string> words, long timeout_ms) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return std::nullopt;

@@ -9,11 +9,8 @@
 
 namespace lbf::plugin {
 
-// Runs `lbf-report WORDS`, its output on our stderr; its own messages are thrown away. False: it is not there, has
+// The output of `lbf-report WORDS`, of 64 KiB at most; its own messages are thrown away. Nothing: it is not there, has
 // failed, or was not finished in TIMEOUT_MS.
-bool run_report(const AdminConfig& admin, std::vector<std::string> words, long timeout_ms);
-
-// The output of `lbf-report WORDS`, of 64 KiB at most. Nothing where run_report is false.
 std::optional<std::string> output_of_report(const AdminConfig& admin, std::vector<std::string> words, long timeout_ms);
 
 }  // namespace lbf::plugin

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 
@@ -61,7 +62,37 @@ Loaded loaded_of(std::string_view maps) {
   return out;
 }
 
-std::optional<UncapturedProgram> look_at(const std::string& process, const std::string& variable) {
+// The file of the capture in LD_PRELOAD of ENVIRONMENT; empty: there is none.
+std::string preloaded_capture(std::string_view environment) {
+  constexpr std::string_view kVariable = "LD_PRELOAD=";
+  std::size_t begin = environment.starts_with(kVariable) ? 0 : environment.find('\0' + std::string(kVariable));
+  if (begin == std::string_view::npos) return {};
+  if (begin > 0) ++begin;
+  std::string_view list = environment.substr(begin + kVariable.size());
+  list = list.substr(0, list.find('\0'));
+  while (!list.empty()) {
+    const std::string_view file = list.substr(0, list.find_first_of(": "));
+    if (base_of(file) == "liblbf_capture.so") return std::string(file);
+    list.remove_prefix(std::min(file.size() + 1, list.size()));
+  }
+  return {};
+}
+
+// The folders of FILES that are here, but not below the root folder of PROCESS.
+std::string missing_in_root(const std::string& process, std::initializer_list<std::string> files) {
+  std::error_code error;
+  const std::string root = process + "/root";
+  if (!std::filesystem::exists(root + "/.", error)) return {};
+  std::string missing;
+  for (const std::string& file : files) {
+    if (file.empty() || !std::filesystem::exists(file, error) || std::filesystem::exists(root + file, error)) continue;
+    missing += (missing.empty() ? "" : ", ") + std::filesystem::path(file).parent_path().string();
+  }
+  return missing;
+}
+
+std::optional<UncapturedProgram> look_at(const std::string& process, const std::string& variable,
+                                         const std::string& ring_dir) {
   const std::string environment = text_of(process + "/environ");
   if (!has_word(environment, variable)) return std::nullopt;
   const Loaded loaded = loaded_of(text_of(process + "/maps"));
@@ -71,6 +102,9 @@ std::optional<UncapturedProgram> look_at(const std::string& process, const std::
   found.library = loaded.mpi_library;
   if (!found.library.empty()) {
     found.why = loaded.recorder ? Why::kCaptureOff : loaded.capture ? Why::kPastPreload : Why::kPreloadReplaced;
+    if (found.why != Why::kPastPreload)
+      found.missing = missing_in_root(process, {preloaded_capture(environment), ring_dir});
+    if (!found.missing.empty()) found.why = Why::kNotInContainer;
     return found;
   }
   if (!is_rank(environment)) return std::nullopt;
@@ -88,7 +122,7 @@ std::optional<UncapturedProgram> find_uncaptured_program(const std::string& proc
   const DirectoryHandle all(::opendir(proc.c_str()));
   while (const dirent* entry = all ? ::readdir(all.get()) : nullptr) {
     if (!parse_number<int>(entry->d_name)) continue;
-    auto found = look_at(proc + "/" + entry->d_name, variable);
+    auto found = look_at(proc + "/" + entry->d_name, variable, ring_dir);
     if (found && (!best || found->why < best->why)) best = std::move(found);
   }
   return best;
@@ -96,6 +130,10 @@ std::optional<UncapturedProgram> find_uncaptured_program(const std::string& proc
 
 std::string describe(const UncapturedProgram& program) {
   switch (program.why) {
+    case Why::kNotInContainer:
+      return program.program + " runs in a container that lacks " + program.missing +
+             ": the capture is not in it; bind-mount this at its own path (pyxis: --container-mounts=PATH:PATH; "
+             "srun --container: mounts of config.json)";
     case Why::kCaptureOff:
       return "the capture of " + program.program + " is off, as its line \"lbf: capture is off\" says";
     case Why::kPastPreload:

@@ -11,6 +11,7 @@ namespace lbf::relay {
 struct UncapturedProgram {
   // The one that says most first.
   enum class Why {
+    kNotInContainer,   // its root folder (srun --container, pyxis, Apptainer) lacks the capture or the rings
     kCaptureOff,       // MPI calls came to the capture, and it made no ring
     kPastPreload,      // an MPI library and the capture are loaded, no MPI call came to the capture
     kPreloadReplaced,  // an MPI library is loaded, the capture is not
@@ -20,6 +21,7 @@ struct UncapturedProgram {
   Why why = Why::kNoMpi;
   std::string program;  // base name
   std::string library;  // base name of the MPI library; empty: none
+  std::string missing;  // with kNotInContainer: the folders that it lacks, "/usr/lib/lbf, /dev/shm"
 };
 
 // Looks at this user's processes now, as PROC ("/proc") has them: those that were started with RING_DIR as their

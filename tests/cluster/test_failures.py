@@ -222,6 +222,29 @@ class PlugstackArguments(ClusterCase):
         self.srun("--lbf-predict=off", f"--job-name={off}", "--ntasks=2", self.program("steps"), "20")
         self.assert_unknown(self.job_of(off))
 
+    def test_the_jobs_comment(self):
+        plugstack = self.state("plugstack.conf")
+        with open(plugstack, encoding="utf-8") as file:
+            good = file.read()
+        self.addCleanup(lambda: self.write(plugstack, good))
+        self.write(plugstack, good.rstrip("\n") + " job_comment=on\n")
+        srun = ("srun", MPI, "--lbf-predict", "--ntasks=2", self.program("steps"), "60", "1000")
+
+        def comment(job):
+            shown = self.run_command("scontrol", "show", "job", str(job)).out
+            return next((line.strip() for line in shown.splitlines() if line.strip().startswith("Comment=")), "")
+
+        for own, expected in (("", r"Comment=lbf: .*lbf-report -j \d+\.0"), ("mine", "Comment=mine")):
+            script = os.path.join(self.work, "comment.sh")
+            self.write(script, "#!/bin/sh\n" + " ".join(srun) + "\n")
+            done = self.run_command("sbatch", "--parsable", "--wait", "--ntasks=2", f"--output={self.work}/comment.out",
+                                    *((f"--comment={own}",) if own else ()), script)
+            self.assertEqual(0, done.status, done)
+            self.assertRegex(comment(done.out.split(";")[0].strip()), expected)
+        # A job of srun's own is over before its prediction: no comment, and no complaint.
+        captured, job = self.predict("--ntasks=2", self.program("steps"), "60", "1000")
+        self.assertEqual(("", 1), (comment(job), len(captured.lbf_lines())), captured)
+
     @staticmethod
     def write(path, text):
         with open(path, "w", encoding="utf-8") as file:

@@ -136,6 +136,23 @@ class Forms(ClusterCase):
         self.assertEqual(4, captured.out.splitlines().count("yes"))
         self.assertEqual(4 * 30, self.sendrecvs(self.step(job)))
 
+    def test_a_container_without_lbf(self):
+        """As srun --container or pyxis start it: a root folder in which lbf's libraries are not mounted."""
+        namespace = ("unshare", "--user", "--map-root-user", "--mount")
+        if self.run_command(*namespace, "true").status != 0:
+            self.skipTest("users may make no namespaces here")
+        # The program keeps its uid: PMIx compares it.
+        container = self.script(f'mount -t tmpfs none {os.path.join(cluster_case.BUILD_DIR, "lib")}\n'
+                                'exec unshare --user --map-user="$1" --map-group="$2" "$3" "$4" "$5"\n')
+        ids = self.run_command("sh", "-c", "id -u; id -g").out.split()
+        done, job = self.predict("--nodes=1", "--ntasks=2", *namespace, "sh", container, *ids, self.program("steps"),
+                                 "300", "10000", env={"OMPI_MCA_btl_vader_single_copy_mechanism": "none"})
+        self.assertEqual(0, done.status, done)
+        self.assertIn("cannot be preloaded", done.err)
+        step = self.step(job, state="partial")
+        self.assertIn("no MPI program was seen", step["why_partial"])
+        self.assertRegex(" ".join(step["notes"]), "steps runs in a container that lacks .*/lib:")
+
     def test_mpi_through_a_shell_pipeline(self):
         done, job = self.predict(*LAYOUT, "sh", "-c", f"{self.program('steps')} 30 | cat")
         self.assertEqual((0, 4 * 6), (done.status, len(re.findall(r"^count ", done.out, re.M))), done)

@@ -3,12 +3,14 @@
 //
 // Place in the event's way: stored or text trace -> match -> replay -> *advisor* -> terminal.
 // docs/advisor.md.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -18,12 +20,14 @@
 #include "advisor/candidate/cluster_source.h"
 #include "advisor/candidate/start_source.h"
 #include "base/http_client.h"
+#include "base/whole_file.h"
 #include "report/accuracy.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "report/text.h"
 #include "tools/advise/advise_output.h"
 #include "tools/advise/advise_session.h"
+#include "tools/advise/batch_script.h"
 #include "tools/advise/probe.h"
 #include "tools/support/command_line.h"
 #include "tools/support/environment.h"
@@ -59,6 +63,7 @@ struct CommandLine {
   std::string ran_placement = "block";
   std::uint32_t ran_cores = 0;
   std::string ran_network;
+  std::string ran_cluster;  // as lbfd knows it
   double budget_s = 5;
   std::string mpi_library;
   std::string networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
@@ -69,6 +74,8 @@ struct CommandLine {
   double probe_budget_node_s = 0;
   std::string launcher = "srun";
   bool flags = false;
+  std::string script;
+  std::string output;
   std::string host_file;
   bool json = false;
 };
@@ -131,6 +138,9 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->needs("--probe");
   app.add_option("--launcher", line.launcher, "of the probes: srun and options of it (default srun)")->needs("--probe");
   app.add_flag("--flags", line.flags, "print the flags of srun and nothing else");
+  app.add_option("--script", line.script, "print this batch script with #SBATCH lines that ask for what is advised");
+  app.add_option("-o,--output", line.output, "with --script: write it here, which may be the script itself")
+      ->needs("--script");
   app.add_option("--hostfile", line.host_file,
                  "where the host file of what needs one is written (with --flags default ./lbf-advise.hosts)");
   app.add_flag("--json", line.json, "print JSON");
@@ -199,6 +209,7 @@ Result<void> ask_for_run(CommandLine& line, AdviseOptions& options) {
   const report::Step& step = steps->back();
   if (line.ran_network.empty()) line.ran_network = step.network;
   ran.partition = step.partition;
+  line.ran_cluster = step.cluster;
   if (!step.running()) ran.measured_s = step.measured_s;
   if (const report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
     ran.cores = self->cores_per_node;
@@ -250,12 +261,12 @@ AdviseOptions session_options(const CommandLine& line) {
   options.candidates.cyclic = tries("cyclic");
   options.candidates.plane = tries("plane");
   options.candidates.waiting = *engine::parse_waiting(line.waiting);
-  options.maps = tries("map");
+  options.maps = tries("map") && line.script.empty();
   options.objective.goal = line.objective == "time" ? advisor::Goal::kTime : advisor::Goal::kNodeHours;
   if (line.node_hours_limit > 0) options.objective.node_hours_limit = line.node_hours_limit;
   if (line.deadline_s > 0) options.objective.deadline_s = line.deadline_s;
   options.budget_s = line.budget_s;
-  options.sensitivity = !line.flags;
+  options.sensitivity = !line.flags && line.script.empty();
   if (line.ran_nodes > 0) options.ran.nodes = line.ran_nodes;
   if (line.ran_cores > 0) options.ran.cores = line.ran_cores;
   options.ran.placement = line.ran_placement;
@@ -275,7 +286,12 @@ constexpr Conflict kConflicts[] = {
      "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun takes it"},
     {[](const CommandLine& l) { return l.when && l.objective != "time"; },
      "--when ranks by the end; --node-hours-limit keeps it within a budget"},
-    {[](const CommandLine& l) { return l.flags && l.json; }, "--flags and --json exclude each other"},
+    {[](const CommandLine& l) { return l.flags + l.json + !l.script.empty() > 1; },
+     "--flags, --json and --script exclude each other"},
+    {[](const CommandLine& l) {
+       return !l.script.empty() && std::ranges::all_of(l.placements, [](const auto& one) { return one == "map"; });
+     },
+     "--script: a computed mapping needs a host file, which #SBATCH lines cannot ask for: --flags writes it"},
     {[](const CommandLine& l) { return l.host_file.find_first_of(" \t\n") != std::string::npos; },
      "--hostfile: a path with blanks cannot be among the flags of srun"},
 };
@@ -286,6 +302,45 @@ Result<void> write_host_file(const std::string& path, const std::string& text) {
   out.close();
   if (out) return {};
   return Error{ErrorCode::kIo, path + ": cannot write the host file (another place: --hostfile)"};
+}
+
+// Says what it is about where no advice is printed.
+void say_why_no_advice(const AdviseResult& result) {
+  if (result.schedule && result.schedule->known == 0)
+    std::fprintf(stderr, "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
+  if (!result.advice.chosen)
+    std::fprintf(stderr, "lbf-advise: no advice: %s\n", report::printable(result.advice.why_not).c_str());
+}
+
+// `script`: what the file has.
+Result<std::string> changed_script(const CommandLine& line, const std::string& script, const AdviseResult& result) {
+  if (!result.advice.chosen) return script;
+  const advisor::Ranked& chosen = result.ranking.ranked[*result.advice.chosen];
+  const engine::Target& target = chosen.candidate.target;
+  const std::vector<std::uint32_t> counts = advisor::ranks_of_nodes(target);
+  const ScriptAdvice advice{.flags = advise_flags(result, "./lbf-advise.hosts"),
+                            .ranks = result.ranks,
+                            .ranks_per_node = *std::ranges::max_element(counts),
+                            .cores = advisor::least_cores(target),
+                            .predicted_s = chosen.time_s};
+  Result<ChangedScript> changed = change_script(script, line.script, advice);
+  if (!changed) return changed.error();
+  for (const std::string& change : changed->changes)
+    std::fprintf(stderr, "lbf-advise: %s\n", report::printable(change).c_str());
+  for (const std::string& note : changed->notes) kMessages.note(note);
+  return std::move(changed->text);
+}
+
+int print_script(const CommandLine& line, const std::string& script, const AdviseResult& result) {
+  say_why_no_advice(result);
+  const Result<std::string> text = changed_script(line, script, result);
+  if (!text) return kMessages.fail(text.error());
+  if (line.output.empty()) return kMessages.write(*text, "script");
+  if (const Result<void> written = write_whole_file(line.output, *text); !written)
+    return kMessages.fail(written.error());
+  struct stat of_script {};
+  if (::stat(line.script.c_str(), &of_script) == 0) (void)::chmod(line.output.c_str(), of_script.st_mode & 07777);
+  return 0;
 }
 
 int print_advice(const CommandLine& line, const AdviseResult& result, AdvisePrint print) {
@@ -301,10 +356,7 @@ int print_advice(const CommandLine& line, const AdviseResult& result, AdvisePrin
   std::string text;
   if (line.flags) {
     text = advise_flags(result, print.host_file) + "\n";
-    if (result.schedule && result.schedule->known == 0)
-      std::fprintf(stderr, "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
-    if (!result.advice.chosen)
-      std::fprintf(stderr, "lbf-advise: no advice: %s\n", report::printable(result.advice.why_not).c_str());
+    say_why_no_advice(result);
   } else {
     text = line.json ? advise_json(result, print) : advise_text(result, print);
   }
@@ -326,6 +378,10 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
   const Result<advisor::Cluster> cluster = read_cluster(line);
   if (!cluster) return cluster.error();
   for (const std::string& note : cluster->notes) kMessages.note(note);
+  if (!line.ran_cluster.empty() && !cluster->cluster_name.empty() && line.ran_cluster != cluster->cluster_name) {
+    kMessages.note("it ran on cluster " + line.ran_cluster + ", the advice is for the nodes of " +
+                   cluster->cluster_name);
+  }
   if (const Result<void> found = find_networks(line, *cluster, options); !found) return found.error();
   print.objective = objective.text();
   print.cluster = cluster->source;
@@ -361,8 +417,15 @@ int run(int argc, char** argv) {
   }
   AdvisePrint print;
   print.trace = line.trace.empty() ? line.job : line.trace;
+  std::string script;
+  if (!line.script.empty()) {
+    std::ifstream file(line.script, std::ios::binary);
+    script.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file.is_open() || file.bad()) return kMessages.fail(kExitFailure, line.script + ": cannot be read");
+  }
   const Result<AdviseResult> result = find_advice(line, print);
   if (!result) return kMessages.fail(result.error());
+  if (!line.script.empty()) return print_script(line, script, *result);
   return print_advice(line, *result, std::move(print));
 }
 

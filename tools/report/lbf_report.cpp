@@ -65,6 +65,10 @@ std::string nothing_in_window(const Selection& selection) {
          ", or look further back with -S, for example -S now-7days";
 }
 
+void show_clusters_if_several(const std::vector<Step>& steps) {
+  if (report::are_of_several_clusters(steps)) report::set_cluster_names(report::ClusterNames::kShown);
+}
+
 // The steps of a job, as one line each; a step that is being completed is waited for.
 int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<Seconds>(wait_s);
@@ -78,6 +82,7 @@ int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
     if (ready || std::chrono::steady_clock::now() >= give_up) {
       if (steps->empty()) return kReportMessages.fail(nothing_known(client, selection));
       std::string out;
+      show_clusters_if_several(*steps);
       find_usable_nodes(*steps, kBriefSlurmPatienceS);
       for (const Step& step : *steps) out += brief_line(step) + '\n';
       return write_report(out);
@@ -182,6 +187,12 @@ void warn_if_cut(std::size_t steps) {
 
 // A table: each step's lines are made as it comes.
 int print_table(HttpClient& client, ReportRequest& request, const ReportOptions& options) {
+  // Before the first step it is not known whether others are of other clusters: lbfd says for how many it is.
+  if (request.selection.clusters.size() != 1) {
+    const auto answer = client.request("GET", "/v1/health", {}, {}, HttpAuth::kNone);
+    const auto health = answer && answer->status == 200 ? report::parse_health(answer->body) : invalid_input("");
+    if (health && health->clusters.size() > 1) report::set_cluster_names(report::ClusterNames::kShown);
+  }
   report::Table lines(*request.columns, table_style(options));
   if (auto asked = ask_rows(client, request.selection, [&lines](const Step& step) { lines.add(step); }); !asked)
     return kReportMessages.fail(asked.error());
@@ -239,6 +250,7 @@ int print_steps(HttpClient& client, ReportRequest& request, const ReportOptions&
   Result<Answer> answer = fetch_steps(client, selection);
   if (!answer) return kReportMessages.fail(answer.error());
   std::vector<Step>& steps = answer->steps;
+  show_clusters_if_several(steps);
   if (steps.empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(client, selection));
   if (kind == ReportKind::kHtml) find_usable_nodes(steps, kSlurmPatienceS);
   if (kind == ReportKind::kHtml) return write_html(client, steps, answer->joined, options);

@@ -34,10 +34,10 @@ constexpr Conflict kConflicts[] = {
     {[](const auto& o, const auto& s) { return o.accuracy && !s.jobs.empty(); },
      "--accuracy is about all runs of a time: leave out -j"},
     {[](const auto& o, const auto& s) {
-       return o.accuracy && (!s.names.empty() || !s.accounts.empty() || !s.partitions.empty() || !s.states.empty() ||
-                             !s.nodes.empty() || o.yaml);
+       return o.accuracy && (!s.clusters.empty() || !s.names.empty() || !s.accounts.empty() || !s.partitions.empty() ||
+                             !s.states.empty() || !s.nodes.empty() || o.yaml);
      },
-     "--accuracy takes -u, -a, -S and -E: leave out --name, -A, -r, -s, -N and --yaml"},
+     "--accuracy takes -u, -a, -S and -E: leave out -M, --name, -A, -r, -s, -N and --yaml"},
     {[](const auto& o, const auto& s) { return o.accuracy && s.users.size() > 1; },
      "--accuracy takes one user: give -u NAME, or -a for everybody"},
     {[](const auto& o, const auto&) { return o.overhead && (o.brief || o.yaml || o.long_list || !o.format.empty()); },
@@ -123,6 +123,11 @@ Result<Selection> selection_of(const ReportOptions& options) {
     if (!accounts) return accounts.error();
     out.accounts = std::move(*accounts);
   }
+  if (!options.clusters.empty()) {
+    auto clusters = report::parse_names(options.clusters, "a cluster");
+    if (!clusters) return clusters.error();
+    out.clusters = std::move(*clusters);
+  }
   if (!options.names.empty()) {
     auto names = report::parse_names(options.names, "a job");
     if (!names) return names.error();
@@ -165,7 +170,7 @@ Result<ReportColumns> columns_of(const ReportOptions& options, const Selection& 
 
 void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_option("-j,--jobs", options.jobs,
-                 "JOB[_TASK|_[TASKS]|+OFFSET][.STEP][,...]: these jobs, whenever they ran, in full")
+                 "JOB[_TASK|_[TASKS]|+OFFSET][.STEP][@CLUSTER][,...]: these jobs, whenever they ran, in full")
       ->type_name("JOBS");
   app.add_option("JOB", options.job_words, "the same as -j")->type_name("");
   app.add_flag("-D,--duplicates", options.duplicates,
@@ -174,6 +179,7 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
       ->type_name("SECONDS");
   app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
   app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
+  app.add_option("-M,--clusters", options.clusters, "NAME[,...]: jobs of these clusters")->type_name("CLUSTERS");
   app.add_option("--name", options.names, "NAME[,...]: jobs of these names")->type_name("NAMES");
   app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")->type_name("ACCOUNTS");
   app.add_option("-r,--partition", options.partitions, "NAME[,...]: jobs in these partitions")->type_name("PARTITIONS");

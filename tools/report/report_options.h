@@ -34,6 +34,7 @@ struct ReportOptions {
   bool parsable2 = false;
   std::string delimiter = "|";
   bool long_list = false;
+  std::string clusters;
   std::string names;
   std::string accounts;
   std::string partitions;

@@ -436,6 +436,7 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
   // A restarted job has its step once per restart, and a number may be given again: the last one counts. Two clusters'
   // jobs may have one number.
   std::map<std::pair<std::string, std::string>, const report::Step*> last_restart;
+  if (report::are_of_several_clusters(*steps)) report::set_cluster_names(report::ClusterNames::kShown);
   const auto run_of = [](const report::Step& step) { return std::pair(step.submit_s, step.restart); };
   for (const report::Step& step : *steps) {
     const report::Step*& known = last_restart[{step.cluster, report::job_id(step)}];
@@ -480,14 +481,14 @@ Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const s
     return Error{ErrorCode::kNotFound,
                  what +
                      ": no such trace file or folder, and no job either (JOB, JOB_TASK or JOB+OFFSET, and "
-                     ".STEP behind it)"};
+                     ".STEP or @CLUSTER behind it)"};
   }
   return open_job_trace(what, server);
 }
 
 Result<std::unique_ptr<WhatIfTrace>> open_job_trace(const std::string& job, const std::string& server) {
   const auto named = job_named(job);
-  if (!named) return invalid_input(job + ": no job: JOB, JOB_TASK or JOB+OFFSET, and .STEP behind it");
+  if (!named) return invalid_input(job + ": no job: JOB, JOB_TASK or JOB+OFFSET, and .STEP or @CLUSTER behind it");
   return fetch(*named, server);
 }
 

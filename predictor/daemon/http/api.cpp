@@ -309,10 +309,12 @@ std::variant<Sender, ApiResponse> Api::authenticate(const RequestHead& head) {
 ApiResponse Api::handle_open(const RequestHead& head) {
   (void)head;
   return answer_exceptions([&]() -> ApiResponse {
-    return json_response({{"status", "ok"},
-                          {"version", version_},
-                          {"steps_running", steps_.running()},
-                          {"disk_full", steps_.disk_full()}});
+    nlohmann::json health = {{"status", "ok"},
+                             {"version", version_},
+                             {"steps_running", steps_.running()},
+                             {"disk_full", steps_.disk_full()}};
+    if (auto clusters = steps_.cluster_names(); !clusters.empty()) health["clusters"] = std::move(clusters);
+    return json_response(health);
   });
 }
 

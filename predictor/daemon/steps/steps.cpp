@@ -65,6 +65,36 @@ void Steps::stop() {
   }
 }
 
+const NetworkCatalog& Steps::networks_of(const std::string& cluster) const {
+  const auto found = options_.clusters.find(cluster);
+  return found == options_.clusters.end() ? networks_ : *found->second.networks;
+}
+
+StepRunOptions Steps::options_of(const std::string& cluster) const {
+  StepRunOptions options = options_.run;
+  if (const auto found = options_.clusters.find(cluster); found != options_.clusters.end()) {
+    options.topology = found->second.topology;
+    options.notes = found->second.notes;
+  }
+  return options;
+}
+
+std::vector<std::string> Steps::network_names() const {
+  std::vector<std::string> names = networks_.names();
+  for (const auto& [cluster, machine] : options_.clusters) {
+    for (std::string& name : machine.networks->names()) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> Steps::cluster_names() const {
+  std::vector<std::string> names;
+  for (const auto& [cluster, machine] : options_.clusters) names.push_back(cluster);
+  return names;
+}
+
 std::vector<Steps::EntryPtr> Steps::entries() const {
   const MutexLock lock(mutex_);
   std::vector<EntryPtr> all;
@@ -81,7 +111,8 @@ Steps::EntryPtr Steps::find_loaded(const StepKey& key) const {
 
 Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, Replay replay) {
   std::shared_ptr<StepRun> run;
-  if (replay == Replay::kNow) run = std::make_shared<StepRun>(trace, networks_, run_options(*trace));
+  if (replay == Replay::kNow)
+    run = std::make_shared<StepRun>(trace, networks_of(trace->key().cluster), run_options(*trace));
   const auto entry = std::make_shared<Entry>(std::move(trace), std::move(run));
   if (replay == Replay::kNoMore) entry->count_trace(accounts_);
   const MutexLock lock(mutex_);
@@ -213,8 +244,8 @@ void Steps::take_up_deferred() {
   options.memory = nullptr;
   options.cpu_spent_before_s = step.lbfd_cpu_s;
   if (auto before = prediction_store_.deferred_targets(**row)) options.deferred_before = std::move(*before);
-  const auto entry =
-      std::make_shared<Entry>(*trace, std::make_shared<StepRun>(*trace, networks_, options), Entry::Turn::kAgain);
+  const auto entry = std::make_shared<Entry>(
+      *trace, std::make_shared<StepRun>(*trace, networks_of(key.cluster), options), Entry::Turn::kAgain);
   {
     const MutexLock map_lock(mutex_);
     entries_[key] = entry;

@@ -42,10 +42,18 @@ struct Caller {
   bool is_operator = false;  // root, SlurmUser, the listed operators: may read and write everybody's steps
 };
 
+// Of a cluster that has networks and switches of its own.
+struct ClusterMachine {
+  std::shared_ptr<const NetworkCatalog> networks;
+  std::shared_ptr<const engine::TopologyFile> topology;  // as StepRunOptions::topology
+  std::vector<std::string> notes;                        // likewise
+};
+
 struct StepsOptions {
   StepRunOptions run;
-  std::chrono::milliseconds stream_timeout{120'000};  // a silent stream is ended after it
-  std::chrono::milliseconds persist_interval{2000};   // between two writes of a running step to the database
+  std::map<std::string, ClusterMachine, std::less<>> clusters;  // by name; the others have Steps' networks, and `run`
+  std::chrono::milliseconds stream_timeout{120'000};            // a silent stream is ended after it
+  std::chrono::milliseconds persist_interval{2000};             // between two writes of a running step to the database
   Retention retention;
   std::chrono::hours step_retention{0};  // steps that ended longer ago leave the database; 0: none does
   std::chrono::seconds prune_interval{3600};
@@ -116,7 +124,8 @@ class Steps {
   // Errors: kNotFound; kPermission (another user's).
   Result<StepView> get(const Caller& caller, const StepKey& key, StepDetail detail);
   // What was predicted and measured later: the caller's own runs, or everybody's for operators (`query.uid`).
-  std::vector<std::string> network_names() const { return networks_.names(); }
+  std::vector<std::string> network_names() const;  // of all clusters, without repetition
+  std::vector<std::string> cluster_names() const;  // that have a section in lbfd.toml
   Result<db::Accuracy> accuracy(const db::OutcomeQuery& query) const { return accuracy_store_.accuracy(query); }
   // What intervals of predictions from this step are fitted to. Errors: as get.
   Result<db::ErrorFit> fit_of(const Caller& caller, const StepKey& key);
@@ -173,6 +182,9 @@ class Steps {
   void take_up_deferred();
   Registered registered(std::uint64_t next_sequence, uid_t owner, const protocol::StepDescription& description) const;
   StepRunOptions run_options(const StepTrace& trace) const;
+  // options_.run with what is CLUSTER's.
+  StepRunOptions options_of(const std::string& cluster) const;
+  const NetworkCatalog& networks_of(const std::string& cluster) const;
   // Of lbfd's limits for one step: the lower of the site's and the user's. Into NOTES: where the user asked
   // for more.
   cost::Limits limits_of(const protocol::StepDescription& description, std::vector<std::string>* notes = nullptr) const;

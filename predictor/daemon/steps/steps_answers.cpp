@@ -277,14 +277,14 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
   auto stored = trace(caller, key);
   if (!stored) return stored.error();
   RunPicture picture(target, size);
-  StepRunOptions options = options_.run;
+  StepRunOptions options = options_of(key.cluster);
   options.bounds = options_.bounds;
   options.bounds.step_memory_bytes /=
       3;  // beside the step, which may be running; on nobody's account, for there is one
   options.lbfd_ends = [this] { return ending_.load(); };
   options.picture = &picture;
   options.stream_start_timeout = std::chrono::milliseconds(0);
-  StepRun run(std::move(stored).value(), networks_, options);
+  StepRun run(std::move(stored).value(), networks_of(key.cluster), options);
   const auto began = Clock::now();
   // More came meanwhile where the step is running: that is for the next picture.
   while (!ending_ && run.work() == StepRun::Progress::kMore) {

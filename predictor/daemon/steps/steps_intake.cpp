@@ -96,7 +96,8 @@ Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t str
       entry->finished.reset();
       entry->final_persisted = false;
       entry->persisted_generation = 0;
-      entry->run = std::make_shared<StepRun>(entry->trace, networks_, std::move(options));
+      entry->run =
+          std::make_shared<StepRun>(entry->trace, networks_of(entry->trace->key().cluster), std::move(options));
     }
     entries_[entry->trace->key()] = entry;
   }
@@ -153,7 +154,7 @@ cost::Limits Steps::limits_of(const protocol::StepDescription& description, std:
 
 // With what earlier runs of the program say of its procedures; without it, predicted costs start from a default.
 StepRunOptions Steps::run_options(const StepTrace& trace) const {
-  StepRunOptions options = options_.run;
+  StepRunOptions options = options_of(trace.key().cluster);
   options.bounds = options_.bounds;
   options.accounts = accounts_;
   options.counts = counts_;

@@ -52,6 +52,20 @@ TEST(DaemonConfig, TakesEveryKey) {
   EXPECT_TRUE(config->replay_when_idle);
 }
 
+TEST(DaemonConfig, AClusterHasASectionOfItsOwn) {
+  const auto config = daemon::DaemonConfig::parse(
+      "network = \"lan\"\n[cluster.alpha]\nnetwork = \"ib\"\ntopology = \"/a.conf\"\n[cluster.b-1]\nnetworks_dir = "
+      "\"/n\"\n",
+      "f");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  ASSERT_EQ(config->clusters.size(), 2u);
+  EXPECT_EQ(config->clusters.at("alpha").network, "ib");
+  EXPECT_EQ(config->clusters.at("alpha").topology, "/a.conf");
+  EXPECT_EQ(config->clusters.at("b-1").networks_dir, "/n");
+  EXPECT_EQ(config->clusters.at("b-1").network, "") << "a cluster's network is no other cluster's";
+  EXPECT_EQ(config->network, "lan");
+}
+
 TEST(DaemonConfig, AnEmptyFileIsTheDefaults) {
   const auto config = daemon::DaemonConfig::parse("", "f");
   ASSERT_TRUE(config.ok());
@@ -87,6 +101,11 @@ TEST(DaemonConfig, ErrorsNameFileLineAndKey) {
       {"stream_timeout_s = 0", "from 1 to"},
       {"worker_threads = 1.5", "whole number"},
       {"operators = \"root\"", "array of strings"},
+      {"cluster = \"alpha\"", "must be sections, [cluster.NAME]"},
+      {"[cluster]\nalpha = 1", "alpha must be a section"},
+      {"[cluster.\"a/b\"]\nnetwork = \"x\"", "cluster name 'a/b'"},
+      {"[cluster.alpha]\nstate_dir = \"/x\"", "f:2: state_dir: unknown key; there are network, networks_dir, topology"},
+      {"[cluster.alpha]\ntopology = \"t\"", "f:2: topology: must be an absolute path"},
       {"state_dir = ", "f:1:"}};
   for (const auto& [text, message] : wrong) {
     const auto config = daemon::DaemonConfig::parse(text, "f");

@@ -374,7 +374,9 @@ std::string DaemonTest::raw_exchange(const std::string& bytes) {
 }
 
 void DaemonTest::put(const RingProgram& program, std::uint32_t job, std::uint32_t node) {
-  json_request("PUT", stream(job, node), program.description(node, job).dump());
+  json description = program.description(node, job);
+  description["cluster"] = cluster_;
+  json_request("PUT", stream(job, node), description.dump());
 }
 
 void DaemonTest::post(std::uint32_t job, std::uint32_t node, std::uint64_t sequence, const std::string& batch) {

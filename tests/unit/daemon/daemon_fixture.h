@@ -62,7 +62,7 @@ class DaemonTest : public testing::Test {
   // Bytes to the socket, and what comes back until lbfd closes.
   std::string raw_exchange(const std::string& bytes);
 
-  std::string key(std::uint32_t job) const { return "/v1/steps/c/" + std::to_string(job) + "/0/0"; }
+  std::string key(std::uint32_t job) const { return "/v1/steps/" + cluster_ + "/" + std::to_string(job) + "/0/0"; }
   std::string stream(std::uint32_t job, std::uint32_t node) const {
     return key(job) + "/streams/" + std::to_string(node);
   }
@@ -77,6 +77,8 @@ class DaemonTest : public testing::Test {
   std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
   std::string socket() const { return path("lbfd.sock"); }
   std::string log() const;
+
+  std::string cluster_ = "c";  // of the steps
 
  private:
   void start_munged();

@@ -41,6 +41,8 @@ TEST(AdminConfigTest, EveryArgumentIsTaken) {
   EXPECT_EQ(config->limits[Limit::kNetwork], 2500);
   EXPECT_EQ(parse({"relay=/x/relay"})->relay, "/x/relay");
   EXPECT_FALSE(parse({})->default_on);
+  EXPECT_FALSE(parse({})->job_comment);
+  EXPECT_TRUE(parse({"job_comment=on"})->job_comment);
 }
 
 TEST(AdminConfigTest, EveryWrongArgumentIsNamed) {

@@ -9,6 +9,7 @@ extern "C" {
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -153,7 +154,23 @@ int slurm_load_job(job_info_msg_t** answer, std::uint32_t job, std::uint16_t) {
   (*answer)->job_array[1].job_id = job;
   (*answer)->job_array[1].submit_time = host.submit_times[job];
   (*answer)->job_array[1].partition = host.partitions[job].data();
+  (*answer)->job_array[1].comment = host.comments.contains(job) ? host.comments[job].data() : nullptr;
   (*answer)->job_array[1].job_state = host.job_states.try_emplace(job, JOB_RUNNING).first->second;
+  return SLURM_SUCCESS;
+}
+
+int slurm_update_job(job_desc_msg_t* wanted) {
+  FakeHost& host = FakeHost::get();
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+  const std::uint32_t job = wanted->step_id.job_id;
+#else
+  const std::uint32_t job = wanted->job_id;
+#endif
+  if (host.update_error != 0) {
+    errno = host.update_error;
+    return SLURM_ERROR;
+  }
+  host.comments[job] = wanted->comment;
   return SLURM_SUCCESS;
 }
 

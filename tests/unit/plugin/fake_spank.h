@@ -24,6 +24,8 @@ struct FakeHost {
   std::vector<std::string> said;                    // slurm_spank_log
   std::vector<std::string> logged;                  // slurm_info, slurm_error
   std::map<std::string, spank_option> options;      // by name; the strings are not kept
+  std::map<std::uint32_t, std::string> comments;    // of jobs, as slurmctld has them
+  int update_error = 0;                             // what it says to a change of one
   std::map<std::uint32_t, long long> submit_times;  // what slurmctld knows of jobs
   std::map<std::uint32_t, std::string> partitions;
   std::map<std::uint32_t, std::uint32_t> job_states;

@@ -3,6 +3,10 @@
 
 #include <cstdlib>
 
+extern "C" {
+#include <slurm/slurm_errno.h>
+}
+
 #include "tests/unit/plugin/plugin_fixture.h"
 
 namespace lbf::plugin::report_program_test {
@@ -38,6 +42,37 @@ TEST_F(PluginTest, AQuietSrunEndsWithoutALine) {
   give_option("lbf-overhead", "x");
   EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
   EXPECT_EQ(host().said.size(), 1U) << "errors are said";
+}
+
+TEST_F(PluginTest, TheJobsCommentIsSrunsLastLine) {
+  write_report("printf 'lbf: 4 nodes would take 8 s\\nlbf: another\\n'");
+  ::setenv("SLURM_JOB_ID", "42", 1);
+  host().submit_times[42] = 1700000000;
+  const auto run = [&](const char* job_comment) {
+    host().said.clear();
+    start(S_CTX_LOCAL, {job_comment});
+    give_option("lbf-predict", nullptr);
+    for (const char* hook : {"init_post_opt", "local_user_init", "exit"}) EXPECT_EQ(call_hook(hook), ESPANK_SUCCESS);
+  };
+  run("job_comment=off");
+  EXPECT_THAT(host().comments, IsEmpty());
+  run("job_comment=on");
+  EXPECT_EQ(host().comments[42], "lbf: 4 nodes would take 8 s");
+  host().comments[42] = "lbf: of the srun before";
+  run("job_comment=on");
+  EXPECT_EQ(host().comments[42], "lbf: 4 nodes would take 8 s");
+  host().comments[42] = "the user's own";
+  run("job_comment=on");
+  EXPECT_EQ(host().comments[42], "the user's own");
+  EXPECT_THAT(host().said, IsEmpty());
+  host().comments.erase(42);
+  host().update_error = ESLURM_JOB_FINISHED;
+  run("job_comment=on");
+  EXPECT_THAT(host().said, ElementsAre(testing::StartsWith("lbf: the job's comment could not be set: ")));
+  // A job of srun's own is over by now.
+  ::unsetenv("SLURM_JOB_ID");
+  run("job_comment=on");
+  EXPECT_THAT(host().said, IsEmpty());
 }
 
 TEST_F(PluginTest, ANetworkThatLbfdDoesNotHaveIsRefusedAtSubmission) {

@@ -4,7 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
 #include "spank_plugin/relay/cgroup.h"
+#include "spank_plugin/relay/freezer.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf::relay::processor_watch_test {
 namespace {
@@ -91,6 +97,31 @@ TEST(Cgroup, OfTheCpuControllerIsThatOfEitherVersion) {
   const auto root = cgroup_folder_in("cpu", "0::/\n", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   ASSERT_TRUE(root);
   EXPECT_EQ(cpu_stat_files(*root), (std::vector<std::string>{"/sys/fs/cgroup/cpu.stat"}));
+}
+
+// cgroup/v2 of Slurm's releases: job_N up to 25.11, and in 26.05 with CgroupJobIdPaths=yes; else 26.05 names the job by
+// its SLUID. slurmstepd's scope has the node's name where a host has several slurmds. Nothing here reads the names.
+TEST(Cgroup, OfEveryLayoutOfSlurms) {
+  const test::TemporaryDirectory directory;
+  const std::string mounts = "30 23 0:26 / " + directory.path() + " rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+  for (const std::string job :
+       {"/system.slice/slurmstepd.scope/job_5", "/system.slice/node1_slurmstepd.scope/sDKJB74GMCVM00",
+        "/site.slice/slurmstepd.scope/sDKJB74GMCVM00", "/docker/4c0f/system.slice/node1_slurmstepd.scope/job_5"}) {
+    const std::string task = job + "/step_0/user/task_0";
+    std::filesystem::create_directories(directory.path() + task);
+    std::ofstream(directory.path() + job + "/cpu.stat") << "usage_usec 9\nthrottled_usec 1500000\n";
+    std::ofstream(directory.path() + task + "/cgroup.events") << "populated 1\nfrozen 1\n";
+    for (const std::string& of : {task, job + "/step_0/user/task_special", job + "/step_batch/user/task_0",
+                                  job + "/step_extern/user/task_special", job + "/step_0+1/user/task_0"}) {
+      const auto folder = cgroup_folder_in("cpu", "0::" + of + "\n", mounts);
+      ASSERT_TRUE(folder) << of;
+      Seconds throttled_s = 0;
+      for (const std::string& file : cpu_stat_files(*folder))
+        throttled_s = std::max(throttled_s, throttled_in(read_whole(file)));
+      EXPECT_DOUBLE_EQ(throttled_s, 1.5) << of;
+    }
+    EXPECT_TRUE(is_frozen(freezer_file_in("0::" + task + "\n", mounts))) << task;
+  }
 }
 
 TEST(Cgroup, SaysForHowLongItWasThrottled) {

@@ -71,5 +71,34 @@ TEST_F(UncapturedTest, AReplacedPreloadIsNoWrapper) {
   EXPECT_THAT(describe(*found()), HasSubstr("python3.11 has libmpi.so.40.30.4 loaded, but not the capture"));
 }
 
+// srun --container, pyxis: ld.so finds no capture below the container's root folder, and the program runs without.
+TEST_F(UncapturedTest, AContainerWithoutLbfIsToldWhatToMount) {
+  const std::string lib = proc_.path() + "/lib";
+  std::filesystem::create_directory(lib);
+  std::ofstream(lib + "/liblbf_capture.so").flush();
+  const std::string preload = "LD_PRELOAD=/x/libother.so:" + lib + "/liblbf_capture.so";
+  add("50", {"A=B", preload.c_str(), "LBF_CAPTURE_DIR=/dev/shm/r"}, {"/lib/libmpi.so.40"}, "/x/app");
+  EXPECT_EQ(found()->why, Why::kPreloadReplaced) << "its root folder cannot be read";
+  const std::string root = proc_.path() + "/50/root";
+  std::filesystem::create_directories(root + lib);
+  EXPECT_EQ(found()->why, Why::kNotInContainer);
+  EXPECT_EQ(found()->missing, lib);
+  EXPECT_THAT(describe(*found()), HasSubstr("app runs in a container that lacks " + lib + ":"));
+  std::ofstream(root + lib + "/liblbf_capture.so").flush();
+  EXPECT_EQ(found()->why, Why::kPreloadReplaced) << "it is there";
+}
+
+TEST_F(UncapturedTest, AContainerWithoutTheRingsAsWell) {
+  const std::string rings = proc_.path() + "/rings";
+  std::filesystem::create_directory(rings);
+  add("60", {("LBF_CAPTURE_DIR=" + rings).c_str()},
+      {"/lib/libmpi.so.40", "/lib/liblbf_capture.so", "/lib/liblbf_capture_ompi.so"}, "/x/app");
+  std::filesystem::create_directory(proc_.path() + "/60/root");
+  const auto program = find_uncaptured_program(proc_.path(), rings);
+  ASSERT_TRUE(program.has_value());
+  EXPECT_EQ(program->why, Why::kNotInContainer);
+  EXPECT_EQ(program->missing, proc_.path());
+}
+
 }  // namespace
 }  // namespace lbf::relay::uncaptured_program_test

@@ -49,6 +49,13 @@ TEST(Health, Screen) {
   EXPECT_THAT(text, HasSubstr("Refused     401: 4\nErrors      none\n"));
 }
 
+TEST(Health, ClustersOfLbfdToml) {
+  const Health of_two = parse_health(R"({"version":"1","clusters":["alpha","beta",7]})").value();
+  EXPECT_THAT(of_two.clusters, ElementsAre("alpha", "beta"));
+  EXPECT_THAT(render_health(of_two, "unix:/s", 0), HasSubstr("Clusters    alpha, beta\n"));
+  EXPECT_THAT(render_health(health(), "unix:/s", 0), testing::Not(HasSubstr("Clusters")));
+}
+
 TEST(Health, Concerns) {
   EXPECT_THAT(concerns(health()), ElementsAre("less than a tenth of the disk is free", "replays are 61.5 s behind",
                                               "steps hold more than 90 % of memory_mb"));

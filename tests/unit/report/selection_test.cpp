@@ -28,6 +28,20 @@ TEST(ParseJobs, NamesWhatIsWrong) {
   EXPECT_THAT(parse_jobs("12+").error().message, HasSubstr("123+1"));
 }
 
+TEST(ParseJobs, ReadsClusters) {
+  const auto jobs = parse_jobs("12@alpha,13_[1-2].0@b-1,14");
+  ASSERT_TRUE(jobs.ok());
+  EXPECT_EQ(describe(*jobs), "jobs 12@alpha, 13_1.0@b-1, 13_2.0@b-1, 14");
+  EXPECT_EQ(query_of(jobs->front()), "job=12&cluster=alpha");
+  EXPECT_EQ(query_of(jobs->back()), "job=14");
+  for (const char* wrong : {"12@", "@alpha", "12.@alpha", "x@alpha"}) EXPECT_FALSE(parse_jobs(wrong).ok()) << wrong;
+  Selection selection;
+  selection.clusters = {"alpha", "b&c"};
+  EXPECT_THAT(request_targets(selection),
+              ElementsAre("/v1/steps?limit=1000&cluster=alpha", "/v1/steps?limit=1000&cluster=b%26c"));
+  EXPECT_EQ(describe_filters(selection), "-M 'alpha,b&c'");
+}
+
 TEST(ParseJobs, ReadsArraysTasksAndHeterogeneousJobsComponents) {
   const auto jobs = parse_jobs("12_0,13_4.2,14+1,15+0.batch");
   ASSERT_TRUE(jobs.ok());

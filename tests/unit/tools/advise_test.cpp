@@ -1,6 +1,7 @@
 // lbf-advise as users run it: advice, JSON keys, flags and host files, exit statuses and messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -133,6 +134,32 @@ TEST_F(Advise, FlagsAloneAndTheHostFile) {
   EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-advise: no advice: "), HasSubstr("keep it")));
   EXPECT_THAT(run(usual_ + " --flags --hostfile /nonexistent/h --placement map").err,
               HasSubstr("cannot write the host file"));
+}
+
+TEST_F(Advise, AScriptThatAsksForIt) {
+  const std::string before = "#!/bin/sh\n#SBATCH -N 4 -n 4\nsrun ./app\n";
+  const std::string script = write("job.sh", before);
+  ::chmod(script.c_str(), 0750);
+  test::Outcome result = run(usual_ + " --script job.sh");
+  EXPECT_EQ(result.status, 0) << result.err;
+  const std::string after =
+      "#!/bin/sh\n#SBATCH -N 2 -n 4\n#SBATCH --partition=main\n#SBATCH --distribution=cyclic\n"
+      "#SBATCH --ntasks-per-node=2\nsrun ./app\n";
+  EXPECT_EQ(result.out, after);
+  EXPECT_THAT(result.err, testing::StartsWith("lbf-advise: job.sh:2: --nodes=4 becomes -N 2\n"));
+  EXPECT_EQ(read(script), before);
+  result = run(usual_ + " --script job.sh -o job.sh");
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(read(script), after);
+  EXPECT_EQ(std::filesystem::status(script).permissions(), std::filesystem::perms(0750));
+  // Nothing is better than blocks here: the script stays.
+  result = run(usual_ + " --script job.sh --placement block");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, after);
+  EXPECT_THAT(result.err, testing::StartsWith("lbf-advise: no advice: "));
+  expect_refused(1, usual_ + " --script nowhere.sh", "nowhere.sh: cannot be read");
+  expect_refused(2, usual_ + " --script job.sh --flags", "exclude each other");
+  expect_refused(2, usual_ + " --script job.sh --placement map", "needs a host file");
 }
 
 TEST_F(Advise, WhatRanIsWhatTheUserSays) {
