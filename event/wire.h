@@ -76,6 +76,8 @@ class BatchEncoder {
 // may hold more than one batch: the first ends at kBatchHeaderBytes + compressed_bytes.
 inline constexpr std::size_t kBatchHeaderBytes = 48;
 Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes);
+// Whether the payload is what its checksum in the header says. REQUIRES: `batch` is one whole batch, by its header.
+bool has_whole_payload(std::span<const std::byte> batch);
 
 struct BatchSink {
   EventBlockSink on_events;                                       // empty: the batch is only checked

@@ -123,10 +123,7 @@ struct BatchDecoder::State {
     if (payload.size() != header.compressed_bytes) {
       return fail(std::to_string(payload.size() - header.compressed_bytes) + " bytes follow its end");
     }
-    const auto* header_bytes = reinterpret_cast<const unsigned char*>(batch.data());
-    if (crc32c(payload.data(), payload.size()) != wire::load_u32(header_bytes + wire::kPayloadCrcAt)) {
-      return fail("damaged: the checksum of its payload is wrong");
-    }
+    if (!has_whole_payload(batch)) return fail("damaged: the checksum of its payload is wrong");
     make_room(header.raw_bytes + kPaddingBytes);
     const std::size_t size =
         ZSTD_decompressDCtx(zstd_context(), raw.data(), header.raw_bytes, payload.data(), payload.size());

@@ -54,4 +54,10 @@ Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes) {
   return header;
 }
 
+bool has_whole_payload(std::span<const std::byte> batch) {
+  const auto payload = batch.subspan(kBatchHeaderBytes);
+  const auto* header = reinterpret_cast<const unsigned char*>(batch.data());
+  return crc32c(payload.data(), payload.size()) == wire::load_u32(header + wire::kPayloadCrcAt);
+}
+
 }  // namespace lbf

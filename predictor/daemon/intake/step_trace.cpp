@@ -156,8 +156,10 @@ struct StepTrace::Stream {
 
   // Reads every batch of the file; what a crash tore off at its end is cut. A damaged batch that is followed
   // by a good one was acknowledged once: nothing is cut then, the stream stops before it with `damage` set.
-  // Of a stream that takes no more batches it is only found out where they are.
-  enum class Recovery { kFindBatches, kDecode, kDecodeAndCut };
+  // Of a stream that takes no more batches it is only found out where they are; of one that does, whether they are
+  // whole: what they say was checked when they came, and is looked at again when the next one comes, so that nobody's
+  // events hold up a start.
+  enum class Recovery { kFindBatches, kCheckAndCut, kDecode };
   Result<void> recover(std::uint32_t number, Recovery how) REQUIRES(mutex);
   // A validator that has seen all batches, of a stream that was opened without.
   Result<void> catch_up(std::uint32_t number) REQUIRES(mutex);
@@ -186,7 +188,7 @@ Result<void> StepTrace::Stream::load(std::uint32_t number, const std::string& en
     return end_text.error();
   }
   const bool takes_more = purpose == Purpose::kWrite && !end;
-  if (auto recovered = recover(number, takes_more ? Recovery::kDecodeAndCut : Recovery::kFindBatches); !recovered)
+  if (auto recovered = recover(number, takes_more ? Recovery::kCheckAndCut : Recovery::kFindBatches); !recovered)
     return recovered;
   publish(number);
   return {};
@@ -205,14 +207,13 @@ Result<void> StepTrace::Stream::catch_up(std::uint32_t number) {
 }
 
 Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
-  const bool decode = how != Recovery::kFindBatches;
   const auto fd = open_file(O_RDWR);
   if (!fd) return fd.error();
   struct stat status {};
   if (::fstat(fd->get(), &status) != 0) return system_error("look at", path, errno);
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   WindowReader window(fd->get(), file_bytes, path);
-  if (decode) validator = std::make_unique<BatchValidator>();
+  if (how == Recovery::kDecode) validator = std::make_unique<BatchValidator>();
   while (durable_bytes < file_bytes) {
     auto bytes = window.at(durable_bytes);
     if (!bytes) return bytes.error();
@@ -222,8 +223,11 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
       wrong = header.error().message;
     } else if (header->stream != number || header->sequence != next_sequence) {
       wrong = "another batch is in its place";
-    } else if (decode) {
-      const auto checked = validator->check(bytes->first(kBatchHeaderBytes + header->compressed_bytes));
+    } else if (const auto batch = bytes->first(kBatchHeaderBytes + header->compressed_bytes);
+               how == Recovery::kCheckAndCut) {
+      if (!has_whole_payload(batch)) wrong = "the checksum of its payload is wrong";
+    } else if (how == Recovery::kDecode) {
+      const auto checked = validator->check(batch);
       if (!checked) wrong = checked.error().message;
     }
     if (wrong.empty()) {
@@ -232,7 +236,7 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
     }
     // A torn tail is one batch that was never acknowledged; where the header of a later one follows, or where
     // the stream had ended, what is broken is not a torn tail.
-    bool torn_tail = how == Recovery::kDecodeAndCut;
+    bool torn_tail = how == Recovery::kCheckAndCut;
     for (std::size_t offset = 1; torn_tail && offset + kBatchHeaderBytes <= bytes->size(); ++offset) {
       const auto later = read_batch_header(bytes->subspan(offset));
       if (later && later->stream == number && later->sequence == next_sequence + 1) torn_tail = false;
@@ -406,6 +410,9 @@ Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t seque
   if (sequence < stream->next_sequence) return AppendResult{AppendOutcome::kDuplicate, stream->next_sequence};
   if (stream->end) return AppendResult{AppendOutcome::kEnded, stream->next_sequence};
   if (sequence > stream->next_sequence) return AppendResult{AppendOutcome::kGap, stream->next_sequence};
+  if (stream->validator == nullptr) {
+    if (auto done = stream->catch_up(number); !done) return done.error();
+  }
   if (!stream->damage.empty()) return Error{ErrorCode::kIo, stream->damage};
   const auto header = read_batch_header(batch);
   if (!header) return header.error();
