@@ -88,6 +88,26 @@ TEST_F(StepTraceTest, GoesOnAfterReopening) {
   EXPECT_EQ(streams.at(1).task_ids, std::vector<Rank>{1});  // its own, not the first stream's
 }
 
+// What came before a start is looked at when the next batch comes: its communicators are known then.
+TEST_F(StepTraceTest, CommunicatorsAreKnownAfterReopening) {
+  const auto batch_on = [](std::uint64_t sequence, std::uint32_t comm, bool defines) {
+    const std::vector<std::uint64_t> members = {77, 0, 0, 1};
+    BatchEncoder encoder;
+    Event event;
+    event.comm = comm;
+    event.kind = defines ? EventKind::kCommCreate : EventKind::kCollective;
+    if (defines) event.values = members;
+    encoder.add(0, event);
+    return encoder.finish(0, sequence);
+  };
+  append(*create(), 1, batch_on(1, 1, true));
+  EXPECT_EQ(append(*reopen(), 2, batch_on(2, 1, false)).outcome, daemon::AppendOutcome::kStored);
+  auto trace = reopen();
+  EXPECT_FALSE(trace->append(0, 3, bytes_of(batch_on(3, 2, false))).ok());  // nobody has defined it
+  EXPECT_FALSE(trace->append(0, 3, bytes_of(batch_on(3, 1, true))).ok());   // taken
+  EXPECT_EQ(append(*trace, 3, batch_on(3, 1, false)).outcome, daemon::AppendOutcome::kStored);
+}
+
 // A crash may leave any prefix of the batch that was being written.
 TEST_F(StepTraceTest, CutsATornTailAtEveryByte) {
   const std::string first = make_batch(0, 1);
