@@ -31,14 +31,7 @@ struct Sensitivity {
   std::string bound_by() const;
 };
 
-// The network with the flight of empty messages times `latency` and what is beyond it, for longer ones and
-// for shared links, divided by `bandwidth`. Protocol processing, copies and reductions are processor work and
-// stay. `levels`: of the topology that it is used with. REQUIRES: latency >= 0, bandwidth > 0. Errors (kInternal): a
-// network that cannot be written down.
-Result<std::shared_ptr<const engine::Network>> scaled(const std::shared_ptr<const engine::Network>& network,
-                                                      std::uint32_t levels, double latency, double bandwidth);
-
-// Replays `target` and its variants. Errors: those of scaled() and `replay`.
+// Replays `target` and its variants. Errors: those of `replay`.
 Result<Sensitivity> sensitivity(const engine::Target& target, const ReplayBatch& replay);
 
 }  // namespace lbf::advisor

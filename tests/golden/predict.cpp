@@ -10,8 +10,9 @@ namespace lbf::golden {
 namespace {
 
 std::unique_ptr<engine::Predictor> replay(const std::string& trace, Rank ranks,
-                                          const std::vector<engine::Target>& targets) {
-  Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks, targets);
+                                          const std::vector<engine::Target>& targets,
+                                          engine::Clocks clocks = engine::Clocks::kPlain) {
+  Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks, targets, {}, clocks);
   EXPECT_TRUE(predictor.ok());
   std::istringstream in("lbf-trace 1\nranks " + std::to_string(ranks) + "\n" + trace);
   const auto sink = [&](Rank rank, const Event& event) { return (*predictor)->feed(rank, event); };
@@ -50,8 +51,8 @@ Outcome predict(const std::string& trace, Rank ranks, const std::string& placeme
 }
 
 std::vector<engine::Prediction> predict_all(const std::string& trace, Rank ranks,
-                                            const std::vector<engine::Target>& targets) {
-  return replay(trace, ranks, targets)->predictions();
+                                            const std::vector<engine::Target>& targets, engine::Clocks clocks) {
+  return replay(trace, ranks, targets, clocks)->predictions();
 }
 
 }  // namespace lbf::golden

@@ -25,6 +25,7 @@ Outcome predict(const std::string& trace, Rank ranks, const std::string& placeme
                 std::uint32_t cores, std::shared_ptr<const engine::Network> on = nullptr, double speed = 1.0);
 // The same for several targets in one pass.
 std::vector<engine::Prediction> predict_all(const std::string& trace, Rank ranks,
-                                            const std::vector<engine::Target>& targets);
+                                            const std::vector<engine::Target>& targets,
+                                            engine::Clocks clocks = engine::Clocks::kPlain);
 
 }  // namespace lbf::golden

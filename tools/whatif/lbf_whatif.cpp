@@ -17,6 +17,7 @@
 #include "tools/support/message.h"
 #include "tools/support/progress.h"
 #include "tools/whatif/procedure_question.h"
+#include "tools/whatif/sensitivity_answer.h"
 #include "tools/whatif/target_options.h"
 #include "tools/whatif/whatif_html.h"
 #include "tools/whatif/whatif_output.h"
@@ -36,6 +37,7 @@ struct CommandLine {
   bool json = false;
   WhatIfOptions targets;
   ProcedureOptions procedures;
+  SensitivityOptions sensitivity;
   bool one_node_each = false;  // see check()
 };
 
@@ -46,6 +48,7 @@ void add_options(CLI::App& app, CommandLine& line) {
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
   add_target_options(app, line.targets);
   add_procedure_options(app, line.procedures);
+  add_sensitivity_options(app, line.sensitivity);
   app.add_option("--mpi-library", line.mpi_library,
                  "whose algorithms the collectives follow, without settings: openmpi-4.1, openmpi-5.0, openmpi-6.0, "
                  "mpich-4.0 or mpich-5.0 (default: the library and the settings that ran, openmpi-4.1 where the "
@@ -61,6 +64,8 @@ void add_options(CLI::App& app, CommandLine& line) {
 std::string check(const CLI::App& app, CommandLine& line) {
   if (line.trace.empty()) return "TRACE is missing: what to replay; lbf-whatif --help";
   if (const std::string wrong = check_procedure_options(line.procedures); !wrong.empty()) return wrong;
+  if (line.sensitivity.given() && line.procedures.given())
+    return "--sensitivity follows targets as they are, without procedures moved: ask for one at a time";
   // Asked for procedures alone, the targets are a processor for each rank: the critical path's.
   line.one_node_each = line.procedures.given() && line.targets.nodes.empty() && app.count("--placement") == 0;
   if (!line.one_node_each) {
@@ -115,7 +120,7 @@ struct Replay {
 };
 
 Result<Replay> make_replay(Rank ranks, const std::vector<engine::Target>& targets,
-                           const std::optional<ProcedureQuestion>& question) {
+                           const std::optional<ProcedureQuestion>& question, engine::Clocks clocks) {
   Replay replay;
   if (question) {
     auto made = engine::Predictor::make(ranks, {targets.front()}, {{}, question->plan.profiled});
@@ -125,7 +130,7 @@ Result<Replay> make_replay(Rank ranks, const std::vector<engine::Target>& target
     replay.of_path->observe_timeline(*replay.path);
   }
   auto made = engine::Predictor::make(ranks, question ? with_scenarios(targets, *question) : targets,
-                                      question ? question->plan : engine::ProcedurePlan{});
+                                      question ? question->plan : engine::ProcedurePlan{}, clocks);
   if (!made) return made.error();
   replay.predictor = std::move(*made);
   return replay;
@@ -190,7 +195,8 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   result.targets = std::move(*targets);
   // A procedure that runs elsewhere would not meet them as they came.
   if (!question && (*trace)->self()) set_other_programs(*(*trace)->self(), result.targets);
-  Result<Replay> replay = make_replay(result.ranks, result.targets, question);
+  const engine::Clocks clocks = line.sensitivity.given() ? engine::Clocks::kComposed : engine::Clocks::kPlain;
+  Result<Replay> replay = make_replay(result.ranks, result.targets, question, clocks);
   if (!replay) return replay.error();
 
   engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank(), (*trace)->mpi_settings());
@@ -209,6 +215,19 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   result.predictions = replay->predictor->predictions();
   result.costs = (*trace)->costs();
   result.stats = replay->predictor->stats();
+  if (line.sensitivity.given()) {
+    const auto replay_again =
+        [&](const std::vector<engine::Target>& probed) -> Result<std::vector<engine::Prediction>> {
+      Result<Replay> pass = make_replay(result.ranks, probed, {}, clocks);
+      if (!pass) return pass.error();
+      pass->predictor->set_mpi(mpi);
+      if (const Result<void> replayed = replay_trace(**trace, *pass); !replayed) return replayed.error();
+      return pass->predictor->predictions();
+    };
+    auto found = find_sensitivity(line.sensitivity, result.targets, result.predictions, replay_again);
+    if (!found) return found.error();
+    result.sensitivity = std::move(*found);
+  }
   if (question) result.procedures = answer_of(std::move(*question), *replay, result.predictions);
   warn_of_stuck_targets(result);
   return result;

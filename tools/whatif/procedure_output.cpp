@@ -40,29 +40,6 @@ std::string function_name(std::int32_t function) {
   return function == 0 ? "(not said)" : std::string(mpi_function_name(static_cast<std::uint16_t>(function)));
 }
 
-// Words to the left, numbers to the right. `words`: how many columns are words.
-std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t words) {
-  std::vector<std::size_t> width(rows.front().size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(width[i] - row[i].size(), ' ');
-      line += (i > 0 ? "  " : "") + (i < words ? row[i] + pad : pad + row[i]);
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
-
-std::string target_name(const engine::Target& target) {
-  return std::to_string(target.nodes) + (target.nodes == 1 ? " node, " : " nodes, ") + target.placement.substr(0, 32) +
-         ", network " + target.network->name();
-}
-
 std::string path_text(const ProcedureAnswer& answer) {
   const engine::PathProfile& path = answer.path;
   const auto share = [&](Seconds part_s) {
@@ -125,7 +102,7 @@ std::string curve_table(const ProcedureAnswer& answer, std::size_t t, const engi
       row.push_back(gain(as_it_ran, of(answer, each_kind, each, scenario.percent, t)));
     }
   }
-  return "  gain, by percent of the time (moved: to " + question.to + ")\n" + table(rows, 0);
+  return "  gain, by percent of the time (moved: to " + question.to + ")\n" + text_table(rows, 0);
 }
 
 const char* kind_name(Kind kind) {
@@ -147,6 +124,28 @@ const char* kind_name(Kind kind) {
 }
 
 }  // namespace
+
+std::string text_table(const std::vector<std::vector<std::string>>& rows, std::size_t words) {
+  std::vector<std::size_t> width(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string pad(width[i] - row[i].size(), ' ');
+      line += (i > 0 ? "  " : "") + (i < words ? row[i] + pad : pad + row[i]);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string target_name(const engine::Target& target) {
+  return std::to_string(target.nodes) + (target.nodes == 1 ? " node, " : " nodes, ") + target.placement.substr(0, 32) +
+         ", network " + target.network->name();
+}
 
 bool is_known(const engine::Prediction& prediction) {
   return prediction.complete && !daemon::seen_run_of(prediction).is_too_little();
@@ -170,7 +169,7 @@ std::string procedure_table(const ProcedureAnswer& answer, const std::vector<eng
                     format_number(stats.inclusive_s, "%.6f"), format_number(stats.exclusive_s, "%.6f"),
                     format_number(on_path_s, "%.6f"), format_number(part(on_path_s, answer.path.seen_s()), "%.1f%%")});
   }
-  text += table(rows, 1) + path_text(answer);
+  text += text_table(rows, 1) + path_text(answer);
   for (std::size_t t = 0; t < targets.size(); ++t) {
     text += "\n" + target_name(targets[t]) + ": " + seconds(as_it_ran[t]) + " s as it ran\n";
     rows = {{"PROCEDURE", "PROCEDURE_LBF_S", "IMPROVEMENT", "PATH_ZEROING_S", "IMPROVEMENT"}};
@@ -181,7 +180,7 @@ std::string procedure_table(const ProcedureAnswer& answer, const std::vector<eng
       rows.push_back({shown_name(question.names[p]), seconds(moved), gain(as_it_ran[t], moved), seconds(zeroed),
                       gain(as_it_ran[t], zeroed)});
     }
-    if (rows.size() > 1) text += table(rows, 1);
+    if (rows.size() > 1) text += text_table(rows, 1);
     for (std::size_t v = 0; v < question.scenarios.size(); ++v) {
       if (question.scenarios[v].kind != Kind::kAsked) continue;
       const engine::Prediction& changed = answer.predictions[v][t];

@@ -10,6 +10,11 @@
 
 namespace lbf::tools {
 
+// Words to the left, numbers to the right. `words`: how many columns are words. REQUIRES: a row.
+std::string text_table(const std::vector<std::vector<std::string>>& rows, std::size_t words);
+// "2 nodes, block, network lan"
+std::string target_name(const engine::Target& target);
+
 // The program ends, and enough of the run was seen to say when.
 bool is_known(const engine::Prediction& prediction);
 // How much shorter `changed` is, in percent of the run as it was; nothing where one of them is not known.

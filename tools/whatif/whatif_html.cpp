@@ -55,11 +55,6 @@ std::string gain_cell(const engine::Prediction& as_it_ran, const engine::Predict
   return percent ? fmt::format("{:.1f} %", *percent) : "-";
 }
 
-std::string name_of(const engine::Target& target) {
-  return fmt::format("{} {}, {}, network {}", target.nodes, target.nodes == 1 ? "node" : "nodes", target.placement,
-                     target.network->name());
-}
-
 std::string targets_body(const WhatIfResult& result) {
   std::vector<std::string> head{"Nodes", "Placement", "Network", "Contention", "Predicted, s"};
   const engine::Prediction& first = result.predictions.front();
@@ -145,11 +140,21 @@ std::string procedures_body(const ProcedureAnswer& answer) {
   return out;
 }
 
-// Gain in percent for each curve that was asked for, by percent of the time.
 struct Curve {
   std::string name;
-  std::vector<std::pair<int, double>> points;
+  std::vector<std::pair<double, double>> points;
 };
+
+struct Plot {
+  std::string caption;
+  std::string label;    // for those who do not see it
+  std::string x_title;  // of the axis
+  std::string x_format;
+  std::vector<double> x_marks;  // ascending; the axis goes from the first to the last, or as far as curves do
+  bool shows_points = false;
+};
+
+// Gain in percent for each curve that was asked for, by percent of the time.
 
 std::vector<Curve> curves_of(const ProcedureAnswer& answer, const engine::Prediction& as_it_ran, std::size_t target) {
   const ProcedureQuestion& question = answer.question;
@@ -172,13 +177,17 @@ std::vector<Curve> curves_of(const ProcedureAnswer& answer, const engine::Predic
   return curves;
 }
 
-std::string curve_figure(const std::vector<Curve>& curves) {
+std::string curve_figure(const std::vector<Curve>& curves, const Plot& plot) {
   double low = 0;
   double high = 1;
+  double left = plot.x_marks.front();
+  double right = plot.x_marks.back();
   for (const Curve& curve : curves) {
-    for (const auto& [percent, gained] : curve.points) {
-      low = std::min(low, gained);
-      high = std::max(high, gained);
+    for (const auto& [at, percent] : curve.points) {
+      low = std::min(low, percent);
+      high = std::max(high, percent);
+      left = std::min(left, at);
+      right = std::max(right, at);
     }
   }
   constexpr double kWidth = 640;
@@ -190,9 +199,9 @@ std::string curve_figure(const std::vector<Curve>& curves) {
   const std::vector<double> ticks = report::axis_ticks(low, high, 5);
   const double bottom = ticks.front();
   const double top = std::max(ticks.back(), bottom + 1);
-  const auto x = [&](double percent) { return kLeft + percent / 100 * (kWidth - kLeft - kRight); };
-  const auto y = [&](double gained) {
-    return kHeight - kBottom - (gained - bottom) / (top - bottom) * (kHeight - kTop - kBottom);
+  const auto x = [&](double at) { return kLeft + (at - left) / (right - left) * (kWidth - kLeft - kRight); };
+  const auto y = [&](double percent) {
+    return kHeight - kBottom - (percent - bottom) / (top - bottom) * (kHeight - kTop - kBottom);
   };
   std::string body;
   for (const double tick : ticks) {
@@ -201,17 +210,22 @@ std::string curve_figure(const std::vector<Curve>& curves) {
         "text-anchor=\"end\">{5:g} %</text>",
         kLeft, kWidth - kRight, y(tick), kLeft - 4, y(tick) + 4, tick);
   }
-  for (int percent = 0; percent <= 100; percent += 2 * kPercentStep) {
-    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{} %</text>", x(percent), kHeight - 22,
-                        percent);
+  for (const double mark : plot.x_marks) {
+    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x(mark), kHeight - 22,
+                        fmt::format(fmt::runtime(plot.x_format), mark));
   }
-  body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">of the procedure's time</text>", x(50),
-                      kHeight - 4);
+  body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x((left + right) / 2),
+                      kHeight - 4, escaped(plot.x_title));
   std::string legend;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::string points;
-    for (const auto& [percent, gained] : curves[i].points)
-      points += fmt::format("{:.1f},{:.1f} ", x(percent), y(gained));
+    for (const auto& [at, percent] : curves[i].points) {
+      points += fmt::format("{:.1f},{:.1f} ", x(at), y(percent));
+      if (plot.shows_points) {
+        body += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"var(--n{})\"/>", x(at), y(percent),
+                            i % kColors);
+      }
+    }
     const std::string line = fmt::format("fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}", i % kColors,
                                          i == 0 ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
     body += fmt::format("<polyline points=\"{}\" {}/>", points, line);
@@ -221,12 +235,9 @@ std::string curve_figure(const std::vector<Curve>& curves) {
         line, escaped(curves[i].name));
   }
   return fmt::format(
-      "<figure><figcaption>How much shorter the run would be. A curve that goes flat says that something else has "
-      "become the longest "
-      "path; one that turns, how much is worth moving.</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" "
-      "aria-label=\"Gain over the part of the "
-      "time that is moved or saved; the numbers are in the table below\">{}</svg><ul class=\"legend\">{}</ul></figure>",
-      kWidth, kHeight, body, legend);
+      "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" "
+      "aria-label=\"{}; the numbers are in the table below\">{}</svg><ul class=\"legend\">{}</ul></figure>",
+      escaped(plot.caption), kWidth, kHeight, escaped(plot.label), body, legend);
 }
 
 std::string curve_table(const std::vector<Curve>& curves) {
@@ -268,9 +279,49 @@ std::string target_body(const WhatIfResult& result, const ProcedureAnswer& answe
       out += fmt::format("; {:.6g} s of it stayed where they ran, because there is no message to go with", stayed_s);
     out += ".</p>";
   }
+  const Plot plot{
+      "How much shorter the run would be. A curve that goes flat says that something else has become the "
+      "longest path; one that turns, how much is worth moving.",
+      "Gain over the part of the time that is moved or saved",
+      "of the procedure's time",
+      "{:g} %",
+      {0, 20, 40, 60, 80, 100}};
   if (const std::vector<Curve> curves = curves_of(answer, as_it_ran, t); !curves.empty())
-    out += curve_figure(curves) + curve_table(curves);
+    out += curve_figure(curves, plot) + curve_table(curves);
   return out;
+}
+
+std::string sensitivity_body(const TargetSensitivity& of) {
+  const std::vector<engine::Parameter>& parameters = of.answer.asked.parameters;
+  std::string out = fmt::format("<p>Bound by: {}.</p>", escaped(of.bound_by()));
+  std::vector<Curve> curves;
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t p = 0; p < of.curves.size(); ++p) {
+    const engine::SensitivityCurve& found = of.curves[p];
+    Curve& curve = curves.emplace_back();
+    curve.name = engine::parameter_name(parameters[p]);
+    for (const engine::SensitivityCurve::Point& point : found.points) {
+      const double percent = of.percent_longer(found, point.factor);
+      curve.points.emplace_back(point.factor, percent);
+      rows.push_back({curve.name, shown_value(of.target, parameters[p], point.factor),
+                      fmt::format("{:.4g}", point.factor), fmt::format("{:.6g}", point.time_s),
+                      fmt::format("{:.2f} %", percent)});
+    }
+    for (const engine::FactorRange& range : found.not_convex) {
+      out += fmt::format(
+          "<p>{}, {:.3g} to {:.3g} times: the time depends on the order of events there; the lines are "
+          "approximate.</p>",
+          curve.name, range.low, range.high);
+    }
+  }
+  std::vector<double> marks = report::axis_ticks(of.answer.asked.range.low, of.answer.asked.range.high, 6);
+  while (marks.size() > 2 && marks.front() < of.answer.asked.range.low) marks.erase(marks.begin());
+  while (marks.size() > 2 && marks.back() > of.answer.asked.range.high) marks.pop_back();
+  out += curve_figure(curves, {"How much longer the run takes where one of them alone takes more of its time. Where a "
+                               "line bends, another path becomes the longest.",
+                               "Time over the factor of each parameter", "times what it is", "{:g}", marks, true});
+  return out + "<details><summary>The numbers</summary>" +
+         table({"Parameter", "Value", "Factor", "Time, s", "Longer"}, rows, 1) + "</details>";
 }
 
 }  // namespace
@@ -286,12 +337,18 @@ std::string whatif_html(const WhatIfResult& result, const std::string& version) 
   if (!result.why_partial.empty())
     out += "<p class=\"missing\">The prediction is partial: " + escaped(result.why_partial) + "</p>\n";
   out += section("targets", "Predicted run time", targets_body(result));
+  for (std::size_t t = 0; result.sensitivity && t < result.targets.size(); ++t) {
+    if (!result.predictions[t].complete) continue;
+    out += section("sensitivity-" + std::to_string(t), "Sensitivity: " + target_name(result.targets[t]).substr(0, 120),
+                   sensitivity_body(
+                       {*result.sensitivity, result.targets[t], result.predictions[t], result.sensitivity->curves[t]}));
+  }
   if (result.procedures) {
     out += section("procedures", "Procedures and the critical path", procedures_body(*result.procedures));
     for (std::size_t t = 0; t < result.targets.size(); ++t) {
-      out +=
-          section("target-" + std::to_string(t), "If they ran elsewhere: " + name_of(result.targets[t]).substr(0, 120),
-                  target_body(result, *result.procedures, t));
+      out += section("target-" + std::to_string(t),
+                     "If they ran elsewhere: " + target_name(result.targets[t]).substr(0, 120),
+                     target_body(result, *result.procedures, t));
     }
   }
   return out + "<footer>Made by lbf-whatif " + escaped(version) +

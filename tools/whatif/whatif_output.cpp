@@ -126,6 +126,9 @@ std::string whatif_json(const WhatIfResult& result) {
     }
     entry["why_stuck"] = prediction.why_stuck;
     entry["rank_finish_s"] = prediction.rank_finish_s;
+    if (result.sensitivity && prediction.complete) {
+      entry["sensitivity"] = sensitivity_json({*result.sensitivity, target, prediction, result.sensitivity->curves[t]});
+    }
     entry["partial"] = !result.why_partial.empty() || !prediction.complete;
     predictions.push_back(std::move(entry));
   }
@@ -243,6 +246,7 @@ std::string whatif_table(const WhatIfResult& result) {
     text += line + (r > 0 && is_beside_others(result, result.targets[r - 1]) ? " +" : "") + (marked ? " *\n" : "\n");
   }
   if (any_oversubscribed) text += "  * more ranks or threads than processors on a node: the least exact predictions\n";
+  if (result.sensitivity) text += sensitivity_table(*result.sensitivity, result.targets, result.predictions);
   if (result.procedures) text += procedure_table(*result.procedures, result.targets, result.predictions);
   return text;
 }

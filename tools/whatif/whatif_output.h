@@ -9,6 +9,7 @@
 #include "predictor/daemon/steps/step_cost.h"
 #include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/procedure_question.h"
+#include "tools/whatif/sensitivity_answer.h"
 #include "tools/whatif/whatif_targets.h"
 
 namespace lbf::tools {
@@ -25,6 +26,7 @@ struct WhatIfResult {
   engine::MpiRules mpi_rules;
   std::string mpi_note;                       // not empty: the library's own rules are not known here (mpi_rules_note)
   std::optional<ProcedureAnswer> procedures;  // where they were asked for
+  std::optional<SensitivityAnswer> sensitivity;  // the same
   std::string why_partial;  // empty: the predictions are whole, or the program would not end on that target
 };
 

@@ -26,7 +26,7 @@ constexpr std::uint32_t kEventsPerRound = 4096;
 
 class PredictorOfTargets final : public Predictor {
  public:
-  PredictorOfTargets(Rank ranks, std::vector<Target> targets, ProcedurePlan plan)
+  PredictorOfTargets(Rank ranks, std::vector<Target> targets, ProcedurePlan plan, Clocks clocks)
       : ranks_(ranks), targets_(std::move(targets)), replay_of_target_(targets_.size()) {
     std::vector<const Target*> dedicated;
     std::vector<std::size_t> shared;
@@ -46,7 +46,7 @@ class PredictorOfTargets final : public Predictor {
       profiled_at_ = plan.scenarios.size();
       matcher_->shift_procedures(std::move(plan));
     }
-    if (!dedicated.empty()) replays_.push_back(std::make_unique<DedicatedReplay>(dedicated, *store_));
+    if (!dedicated.empty()) replays_.push_back(dedicated_replay(dedicated, clocks));
     for (std::size_t t : shared) {
       replay_of_target_[t] = {replays_.size(), 0};
       replays_.push_back(std::make_unique<SharedReplay>(targets_[t], *store_));
@@ -127,6 +127,9 @@ class PredictorOfTargets final : public Predictor {
       for (Rank rank = 0; rank < ranks_; ++rank) {
         prediction.rank_finish_s.push_back(replay.finish_s(k, rank));
         prediction.rank_measured_s.push_back(replay.measured_s(rank));
+        const Composed* const composition = replay.composition(k, rank);
+        if (composition != nullptr && (rank == 0 || prediction.rank_finish_s.back() > prediction.lbf_s))
+          prediction.composition = *composition;
         prediction.lbf_s = std::max(prediction.lbf_s, prediction.rank_finish_s.back());
         prediction.complete = prediction.complete && replay.exited(rank);
         any_outside = any_outside || matcher_->outside_s(rank) > 0;
@@ -196,12 +199,14 @@ class PredictorOfTargets final : public Predictor {
 
   void observe_timeline(TimelineObserver& observer) override {
     timeline_.emplace(*store_, observer, profiled_at_);
-    Replay* replay = replays_.front().get();
-    if (auto* dedicated = dynamic_cast<DedicatedReplay*>(replay)) dedicated->record(&*timeline_);
-    if (auto* shared = dynamic_cast<SharedReplay*>(replay)) shared->record(&*timeline_);
+    replays_.front()->record(&*timeline_);
   }
 
  private:
+  std::unique_ptr<Replay> dedicated_replay(const std::vector<const Target*>& targets, Clocks clocks) {
+    if (clocks == Clocks::kComposed) return std::make_unique<DedicatedReplayOf<Composed>>(targets, *store_);
+    return std::make_unique<DedicatedReplay>(targets, *store_);
+  }
   std::optional<Error> why_give_up() const {
     if (limits_.stop && limits_.stop()) return Error{ErrorCode::kUnavailable, "stopped"};
     if (limits_.memory_bytes == 0 || memory_bytes() <= limits_.memory_bytes) return std::nullopt;
@@ -223,10 +228,9 @@ class PredictorOfTargets final : public Predictor {
   // Targets of one dedicated replay on which the program is stuck, and those on which it is not.
   void part_stuck_targets() {
     for (std::size_t r = 0; r < replays_.size(); ++r) {
-      auto* replay = dynamic_cast<DedicatedReplay*>(replays_[r].get());
       std::vector<std::size_t> moved;
-      while (replay != nullptr && !store_->budget().is_over()) {
-        std::unique_ptr<DedicatedReplay> other = replay->split_stuck(moved);
+      while (!store_->budget().is_over()) {
+        std::unique_ptr<Replay> other = replays_[r]->split_stuck(moved);
         if (other == nullptr) break;
         for (auto& [which, k] : replay_of_target_) {
           if (which != r) continue;
@@ -262,7 +266,8 @@ class PredictorOfTargets final : public Predictor {
 
 }  // namespace
 
-Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets, ProcedurePlan plan) {
+Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets, ProcedurePlan plan,
+                                                   Clocks clocks) {
   if (ranks < 1 || ranks > kMaxRanks) {
     return invalid_input("a program has 1 to " + std::to_string(kMaxRanks) + " ranks, not " + std::to_string(ranks));
   }
@@ -274,9 +279,15 @@ Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Targe
       return invalid_input(name + " is of scenario " + std::to_string(targets[t].scenario) + ", but there are " +
                            std::to_string(plan.scenarios.size()));
     }
+    if (clocks == Clocks::kComposed && !is_dedicated(targets[t])) {
+      return invalid_input(name +
+                           ": ranks share processors, links or memory, and what a time is made of is known only "
+                           "where they do not: give each thread a processor, and leave contention and memory out");
+    }
   }
   if (Result<void> ok = check_plan(plan, ranks); !ok) return ok.error();
-  return std::unique_ptr<Predictor>(std::make_unique<PredictorOfTargets>(ranks, std::move(targets), std::move(plan)));
+  return std::unique_ptr<Predictor>(
+      std::make_unique<PredictorOfTargets>(ranks, std::move(targets), std::move(plan), clocks));
 }
 
 }  // namespace lbf::engine

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/procedure_plan.h"
 #include "predictor/engine/metric/engine_limits.h"
+#include "predictor/engine/replay/composed.h"
 #include "predictor/engine/replay/target.h"
 
 namespace lbf::engine {
@@ -31,7 +33,11 @@ struct Prediction {
   Seconds whole_run_s = 0;  // measured, with what lies outside of MPI_Pcontrol's scope and is not predicted; 0: nothing
   std::string why_stuck;    // not complete after every rank was closed: what would hold the program up for ever
                             // on this target
+  std::optional<Composed> composition;  // of the last of rank_finish_s, where it was asked for (Clocks::kComposed)
 };
+
+// What the predictions' times are made of: known for several times the memory and work.
+enum class Clocks : std::uint8_t { kPlain, kComposed };
 
 // What the capture itself took of the ranks' measured time, all together (C_obs_direct, docs/cost-system.md).
 struct CaptureCost {
@@ -55,8 +61,10 @@ class Predictor {
  public:
   // Errors: a target whose map does not fit `ranks`, nodes or cores 0, speed not positive, no network,
   // lists of cores or speeds by node that are not one entry a node; a scenario that `plan` does not have; a share of a
-  // procedure that is not from 0 to 1, a procedure twice in one scenario, a rank that does not exist.
-  static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets, ProcedurePlan plan = {});
+  // procedure that is not from 0 to 1, a procedure twice in one scenario, a rank that does not exist; kComposed, and a
+  // target where ranks share processors, links or memory.
+  static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets, ProcedurePlan plan = {},
+                                                 Clocks clocks = Clocks::kPlain);
   virtual ~Predictor() = default;
 
   // Whose collectives these are; without it Open MPI 4.1's (predictor/engine/match/mpi_library.h). REQUIRES: before

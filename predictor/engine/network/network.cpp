@@ -217,6 +217,16 @@ Seconds CostCurve::at(Bytes bytes) const {
   return lower->second + fraction * (upper->second - lower->second);
 }
 
+CostCurve CostCurve::scaled(double empty, double more) const {
+  if (points_.empty()) return {};
+  std::vector<std::pair<Bytes, Seconds>> points = points_;
+  for (auto& [bytes, time_s] : points) {
+    const Seconds of_empty_s = std::min(time_s, points_.front().second);
+    time_s = of_empty_s * empty + (time_s - of_empty_s) * more;
+  }
+  return *make(std::move(points));
+}
+
 const char* contention_name(Contention contention) {
   switch (contention) {
     case Contention::kNone:
@@ -233,6 +243,20 @@ void Network::set_contention(Contention model) {
   contention_ = model;
   if (model == Contention::kNone || contention_bytes_per_s_ > 0) return;
   contention_bytes_per_s_ = 1.0 / remote_.flight.tail_slope_s_per_byte();
+}
+
+Network Network::scaled(const NetworkFactors& factors) const {
+  Network network = *this;
+  const auto scale = [&factors](PathCost& path) {
+    path.flight = path.flight.scaled(factors.latency, factors.gap);
+    path.send_cpu = path.send_cpu.scaled(factors.overhead, factors.overhead);
+    path.recv_cpu = path.recv_cpu.scaled(factors.overhead, factors.overhead);
+  };
+  scale(network.self_node_);
+  scale(network.remote_);
+  for (HopPath& path : network.hop_paths_) scale(path.cost);
+  if (contention_bytes_per_s_ > 0) network.contention_bytes_per_s_ /= factors.gap;
+  return network;
 }
 
 Network Network::zero() {

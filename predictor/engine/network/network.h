@@ -27,6 +27,8 @@ class CostCurve {
   const std::vector<std::pair<Bytes, Seconds>>& points() const { return points_; }
   // Of the fitted line beyond the last point; 0 = flat.
   Seconds tail_slope_s_per_byte() const { return tail_slope_s_per_byte_; }
+  // What 0 bytes take times `empty`, and what more bytes take beyond that times `more`. REQUIRES: finite, 0 or more.
+  CostCurve scaled(double empty, double more) const;
 
  private:
   std::vector<std::pair<Bytes, Seconds>> points_;
@@ -72,6 +74,13 @@ inline constexpr std::string_view kNominalPrefix = "nominal-";
 enum class Contention { kNone, kBus, kNic };
 const char* contention_name(Contention contention);  // as in network files: "none", "bus", "nic"
 
+// A variant of a network, for questions of sensitivity: factors of what it costs, finite, 0 or more.
+struct NetworkFactors {
+  double latency = 1;   // flight of an empty message
+  double gap = 1;       // what bytes add to it; shared links
+  double overhead = 1;  // send_cpu and recv_cpu
+};
+
 class Network {
  public:
   static Result<Network> parse(std::string_view toml, std::string_view file_name);
@@ -104,6 +113,8 @@ class Network {
   // Another model than the file's, for what-if questions. Where the file names no bandwidth the slope of its
   // remote table beyond the last points is taken (infinite where that is flat).
   void set_contention(Contention model);
+  // All else stays, the name as well.
+  Network scaled(const NetworkFactors& factors) const;
 
  private:
   class FileReader;

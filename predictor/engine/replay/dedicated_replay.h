@@ -8,9 +8,14 @@
 //
 // Where a message is a rendezvous on some of the targets only, a program that relies on buffering can be
 // stuck on those and run on the others: split_stuck() then parts them.
+//
+// `Clock` is what a time is: Seconds, or Composed, which also knows what it is made of (composed.h). The code is in
+// dedicated_replay_impl.h, for whoever has another kind of clock.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "predictor/engine/replay/call_begins.h"
@@ -21,13 +26,19 @@
 
 namespace lbf::engine {
 
-class DedicatedReplay final : public Replay {
+template <typename Clock>
+class DedicatedReplayOf final : public Replay {
  public:
   // REQUIRES: is_dedicated() for every target; `targets` not empty; targets and `store` outlive the replay.
-  DedicatedReplay(std::vector<const Target*> targets, OpStore& store);
+  DedicatedReplayOf(std::vector<const Target*> targets, OpStore& store);
 
   void advance() override;
-  Seconds finish_s(std::size_t k, Rank rank) const override {
+  Seconds finish_s(std::size_t k, Rank rank) const override { return value_of(clock_of(k, rank)); }
+  const Composed* composition(std::size_t k, Rank rank) const override {
+    if constexpr (std::is_same_v<Clock, Composed>) return &clock_of(k, rank);
+    return nullptr;
+  }
+  const Clock& clock_of(std::size_t k, Rank rank) const {
     return clock_s_[static_cast<std::size_t>(rank) * count_ + k];
   }
   Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
@@ -35,13 +46,9 @@ class DedicatedReplay final : public Replay {
   Bytes memory_bytes() const override;
   ProcessStatus status(ProcessIndex process) const override;
 
-  // Ops of the first target from here on. REQUIRES: before the first op; `timeline` outlives the replay.
-  void record(TimelineRecorder* timeline) { timeline_ = timeline; }
-
-  // If a process waits for a receive to be posted whose message is eager on some targets: takes those targets
-  // out into a replay of their own, which goes on. `moved`: their numbers k here, ascending; the others keep
-  // their order. nullptr: nothing to part. Call it when no more events will come.
-  std::unique_ptr<DedicatedReplay> split_stuck(std::vector<std::size_t>& moved);
+  void record(TimelineRecorder* timeline) override { timeline_ = timeline; }
+  // A process waits for a receive to be posted whose message is eager on some targets: those move.
+  std::unique_ptr<Replay> split_stuck(std::vector<std::size_t>& moved) override;
 
  private:
   struct Process {
@@ -54,9 +61,9 @@ class DedicatedReplay final : public Replay {
     bool exited = false;
     bool unsettled = false;  // a rank for which first_peer_s is still to come on one of the targets
   };
-  using Slot = MessageTimes::Slot;
+  using Slot = typename MessageTimesOf<Clock>::Slot;
 
-  DedicatedReplay(const DedicatedReplay&) = default;
+  DedicatedReplayOf(const DedicatedReplayOf&) = default;
   void drop_targets_except(const std::vector<std::size_t>& kept);
   void go_on();
   void add_processes();
@@ -81,7 +88,7 @@ class DedicatedReplay final : public Replay {
     return (message.bytes > eager_up_to_ || message.sync) && (op.flags & kOpInternal) == 0;
   }
   // [locality][flight, send_cpu, recv_cpu][K] for a message of that size.
-  const Seconds* costs_of(const Message& message) { return costs_.row(message.bytes); }
+  const Clock* costs_of(const Message& message) { return costs_.row(message.bytes); }
   const Seconds* inverse_speeds_of(ProcessIndex process) const {
     return &inverse_speed_[static_cast<std::size_t>(store_.rank_of(process)) * count_];
   }
@@ -127,10 +134,20 @@ class DedicatedReplay final : public Replay {
   Seconds first_delay_s(const Slot& slot, std::size_t k, std::size_t locality) const {
     return slot.first ? first_message_s_[locality * count_ + k] : 0;
   }
+  // When a message leaves that is ready then.
+  Clock after_first_delay(Clock ready, const Slot& slot, std::size_t k, std::size_t locality) const {
+    add(ready, Term::kFirstContact, first_delay_s(slot, k, locality));
+    return ready;
+  }
   // First contact (docs/engine.md). REQUIRES: the process is unsettled. It sends a message that is ready now.
   void connect(ProcessIndex index, const Message& message, const Slot& slot);
   // It has received a message: first_peer_s may pass before it has it.
   void settle(ProcessIndex index, MessageIndex message);
+  // Waits until then.
+  static void wait_until(Clock& clock, const Clock& there) {
+    using std::max;
+    clock = max(clock, there);
+  }
   void wake(ProcessIndex& waiter) {
     if (waiter != kNobody) ready_.push_back(waiter);
     waiter = kNobody;
@@ -146,23 +163,27 @@ class DedicatedReplay final : public Replay {
   std::size_t count_;                   // K
   std::vector<Seconds> inverse_speed_;  // [rank][K]
   std::vector<Seconds> beside_others_;  // [K] 1: other programs have the processors as they had them; 0: not
-  CallBegins calls_;
+  CallBeginsOf<Clock> calls_;
   std::vector<std::uint32_t> node_;                        // [rank][K]
   std::vector<std::vector<std::uint32_t>> ranks_on_node_;  // [K][node]
   std::vector<Bytes> eager_limit_;                         // [locality][K]
   Bytes eager_up_to_;                                      // the smallest of them
-  std::vector<Seconds> empty_flight_s_;                    // [locality][K] of a message with 0 bytes
+  std::vector<Clock> empty_flight_s_;                      // [locality][K] of a message with 0 bytes
   std::vector<Seconds> first_message_s_;                   // [locality][K]
   std::vector<Seconds> first_peer_s_;                      // [locality][K]
   // [rank][K], empty where no target has a first_peer_s: since when a send of the rank over such a path has
   // left, kNeverS: none has yet; a negative time: its first receive is over.
   std::vector<Seconds> connected_s_;
-  CostTable costs_;
-  std::vector<Seconds> clock_s_;  // [process][K]
-  MessageTimes messages_;
+  CostTableOf<Clock> costs_;
+  std::vector<Clock> clock_s_;  // [process][K]
+  MessageTimesOf<Clock> messages_;
   std::vector<Process> processes_;
   std::vector<ProcessIndex> ready_;
   TimelineRecorder* timeline_ = nullptr;
 };
+
+using DedicatedReplay = DedicatedReplayOf<Seconds>;
+extern template class DedicatedReplayOf<Seconds>;
+extern template class DedicatedReplayOf<Composed>;
 
 }  // namespace lbf::engine

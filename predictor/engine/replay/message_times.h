@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,9 @@
 
 namespace lbf::engine {
 
-class MessageTimes {
+// `Clock`: of the replay (composed.h).
+template <typename Clock>
+class MessageTimesOf {
  public:
   // Of another message that had the slot before if the generation differs.
   struct Slot {
@@ -29,16 +32,16 @@ class MessageTimes {
     bool posted = false;
     bool matched = false;  // arrival and end of send are known
     bool first = false;    // kOpFirst: leaves later than its send was ready
-    // From here on: Seconds arrival[K], free[K].
+    // From here on: Clock arrival[K], free[K].
   };
-  static_assert(sizeof(Slot) % alignof(Seconds) == 4 && sizeof(Slot) == 20);
+  static_assert(sizeof(Slot) % alignof(Clock) == 4 && sizeof(Slot) == 20 && std::is_trivially_copyable_v<Clock>);
 
-  explicit MessageTimes(std::size_t targets) : targets_(targets) {}
-  MessageTimes(const MessageTimes& other) : targets_(other.targets_) {
+  explicit MessageTimesOf(std::size_t targets) : targets_(targets) {}
+  MessageTimesOf(const MessageTimesOf& other) : targets_(other.targets_) {
     grow_to(other.size_);
     if (size_ > 0) std::memcpy(memory_.data(), other.memory_.data(), size_ * stride());
   }
-  MessageTimes& operator=(const MessageTimes&) = delete;
+  MessageTimesOf& operator=(const MessageTimesOf&) = delete;
 
   std::size_t size() const { return size_; }
   Bytes bytes_of(std::size_t slots) const { return std::max(slots, size_) * stride(); }
@@ -50,7 +53,7 @@ class MessageTimes {
   }
   // Only these targets, in this order.
   void drop_targets_except(const std::vector<std::size_t>& kept) {
-    MessageTimes other(kept.size());
+    MessageTimesOf other(kept.size());
     other.grow_to(size_);
     for (MessageIndex index = 0; index < static_cast<MessageIndex>(size_); ++index) {
       other.slot(index) = slot(index);
@@ -69,8 +72,8 @@ class MessageTimes {
   }
   // Sent, not matched: when the send was ready; matched: arrival.
   template <std::size_t kTargets = 0>
-  Seconds* arrival_s(MessageIndex index) {
-    return reinterpret_cast<Seconds*>(at<kTargets>(index) + kTimesAt);
+  Clock* arrival_s(MessageIndex index) {
+    return reinterpret_cast<Clock*>(at<kTargets>(index) + kTimesAt);
   }
   // Will be asked for soon.
   void prefetch(MessageIndex index) {
@@ -78,7 +81,7 @@ class MessageTimes {
   }
   // Posted, not matched: when; matched: when the sender is free.
   template <std::size_t kTargets = 0>
-  Seconds* free_s(MessageIndex index) {
+  Clock* free_s(MessageIndex index) {
     return arrival_s<kTargets>(index) + (kTargets != 0 ? kTargets : targets_);
   }
 
@@ -86,7 +89,7 @@ class MessageTimes {
   static constexpr std::size_t kTimesAt = 24;
   template <std::size_t kTargets = 0>
   std::size_t stride() const {
-    return kTimesAt + 2 * (kTargets != 0 ? kTargets : targets_) * sizeof(Seconds);
+    return kTimesAt + 2 * (kTargets != 0 ? kTargets : targets_) * sizeof(Clock);
   }
   template <std::size_t kTargets = 0>
   std::byte* at(MessageIndex index) {

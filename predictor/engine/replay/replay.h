@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/units.h"
 #include "predictor/engine/match/op_store.h"
+#include "predictor/engine/replay/composed.h"
 #include "predictor/engine/replay/target.h"
 #include "predictor/engine/replay/window_clocks.h"
 
@@ -22,10 +24,14 @@ inline bool is_before(Seconds a_s, Seconds b_s) {
 }
 
 // When a process that looks once in each PERIOD from SINCE on finds what is there from THERE on.
-inline Seconds first_look_s(Seconds since_s, Seconds there_s, Seconds period_s) {
-  if (there_s <= since_s || !(period_s > 0)) return there_s;
-  const double periods = (there_s - since_s) / period_s;
-  return std::max(there_s, since_s + std::ceil(periods - 1e-9) * period_s);
+template <typename Clock>
+Clock first_look_s(const Clock& since_s, const Clock& there_s, Seconds period_s) {
+  using std::max;
+  if (value_of(there_s) <= value_of(since_s) || !(period_s > 0)) return there_s;
+  const double periods = (value_of(there_s) - value_of(since_s)) / period_s;
+  Clock look_s = since_s;
+  add(look_s, Term::kBlocked, std::ceil(periods - 1e-9) * period_s);
+  return max(there_s, look_s);
 }
 
 // REQUIRES: a kWindowClose.
@@ -51,6 +57,8 @@ struct ProcessStatus {
   MessageIndex message = kNoMessage;
 };
 
+class TimelineRecorder;
+
 class Replay {
  public:
   virtual ~Replay() = default;
@@ -61,10 +69,18 @@ class Replay {
   virtual Seconds finish_s(std::size_t k, Rank rank) const = 0;
   virtual Seconds measured_s(Rank rank) const = 0;
   virtual bool exited(Rank rank) const = 0;
+  // What finish_s() is made of; nullptr: this replay's clocks do not know.
+  virtual const Composed* composition(std::size_t /*k*/, Rank /*rank*/) const { return nullptr; }
   // What it holds, once it has room for all processes and messages of the store.
   virtual Bytes memory_bytes() const = 0;
   const WindowClocks& window_clocks() const { return window_clocks_; }
   virtual ProcessStatus status(ProcessIndex process) const = 0;
+  // Ops of the first target from here on. REQUIRES: before the first op; `timeline` outlives the replay.
+  virtual void record(TimelineRecorder* timeline) = 0;
+  // If the program is stuck on some targets and not on others, takes some out into a replay of their own, which goes
+  // on. `moved`: their numbers k here, ascending; the others keep their order. nullptr: nothing to part. Call it when
+  // no more events will come.
+  virtual std::unique_ptr<Replay> split_stuck(std::vector<std::size_t>& /*moved*/) { return nullptr; }
 
  protected:
   WindowClocks window_clocks_;

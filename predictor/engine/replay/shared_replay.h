@@ -46,7 +46,7 @@ class SharedReplay final : public Replay {
   // Event `number` of `rank` has arrived: the next advance() gives a row for it before it executes anything.
   void observe_arrival(Rank rank, std::uint64_t number);
   // Ops from here on. REQUIRES: before the first op; `timeline` outlives the replay.
-  void record(TimelineRecorder* timeline) { timeline_ = timeline; }
+  void record(TimelineRecorder* timeline) override { timeline_ = timeline; }
 
  private:
   enum class State : std::uint8_t {

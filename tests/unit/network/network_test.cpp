@@ -261,6 +261,38 @@ TEST(Network, LoadSaysWhatIsWrongWithTheFile) {
   EXPECT_EQ(network->name(), "a");
 }
 
+TEST(Network, ScaledInLatencyGapAndOverheadApart) {
+  const Result<engine::Network> parsed = engine::Network::parse(
+      "name = \"tree\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0], [1000, 2.0], [2000, 3.0]]\n"
+      "[[path]]\nlocality = \"hop:1\"\ntable = [[0, 10.0], [1000, 20.0], [2000, 30.0]]\n"
+      "send_cpu = [[0, 0.5]]\nrecv_cpu = [[0, 0.25]]\neager_limit_bytes = 4096\nfirst_message_us = 400.0\n"
+      "[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0], [1000, 200.0], [2000, 300.0]]\n"
+      "[local]\ncopy = [[0, 0.5], [1000, 5.0]]\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = 40.0\n",
+      "tree.toml");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  const engine::Network network = parsed->scaled({.latency = 0.5, .gap = 0.25, .overhead = 2});
+  EXPECT_EQ(network.name(), "tree");
+  // 10 us * 0.5, and 10 us for 1000 bytes * 0.25.
+  EXPECT_NEAR(network.path(1).flight.at(0), 5e-6, 1e-15);
+  EXPECT_NEAR(network.path(1).flight.at(1000), 7.5e-6, 1e-15);
+  EXPECT_NEAR(network.path(1).flight.at(4000), 15e-6, 1e-12) << "beyond the table";
+  EXPECT_NEAR(network.path(2).flight.at(1000), 75e-6, 1e-15);
+  EXPECT_NEAR(network.path(0).flight.at(1000), 0.75e-6, 1e-15);
+  EXPECT_NEAR(network.path(1).send_cpu.at(0), 1e-6, 1e-15);
+  EXPECT_NEAR(network.path(1).recv_cpu.at(0), 0.5e-6, 1e-15);
+  EXPECT_NEAR(network.contention_bytes_per_s(), 160e6, 1);
+  EXPECT_EQ(network.local().copy.at(1000), parsed->local().copy.at(1000)) << "what ranks do by themselves stays";
+  EXPECT_EQ(network.path(1).first_message_s, parsed->path(1).first_message_s);
+  EXPECT_EQ(network.path(1).eager_limit_bytes, 4096U);
+}
+
+TEST(CostCurve, ScaledWhereAMessageTakesLessThanAnEmptyOne) {
+  const engine::CostCurve scaled = curve({{0, 4}, {8, 3}, {16, 6}}).scaled(2, 10);
+  EXPECT_DOUBLE_EQ(scaled.at(0), 8);
+  EXPECT_DOUBLE_EQ(scaled.at(8), 6) << "all of it is latency";
+  EXPECT_DOUBLE_EQ(scaled.at(16), 28);
+}
+
 TEST(Network, ZeroTakesNoTime) {
   EXPECT_EQ(engine::Network::zero().name(), "zero");
   EXPECT_EQ(engine::Network::zero().path(engine::kUnknownHops).flight.at(1 << 30), 0);

@@ -91,6 +91,52 @@ TEST_F(WhatIf, Fig3Is7) {
   EXPECT_THAT(run(fig3_ + fig3_options_).out, HasSubstr("7.000000"));
 }
 
+// Rank 0 works 5 s and 0.5 s for its message, which flies 1 s and 1 s more for its bytes: it is there at 7.5, and at 9
+// with 2.5 times the latency. Rank 1 works until 9, and 0.25 s for the message.
+TEST_F(WhatIf, SensitivityHasBreakpointsAndTolerance) {
+  const std::string network = write("n.toml",
+                                    "name = \"n\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e6], [10, 2e6]]\n"
+                                    "send_cpu = [[0, 5e5]]\nrecv_cpu = [[0, 2.5e5]]\n");
+  const std::string trace = write("t.lbf",
+                                  "lbf-trace 1\nranks 2\n0 send 5 to=1 tag=0 bytes=10\n0 exit 0\n"
+                                  "1 startRecv 0 from=0 tag=0\n1 endRecv 9 from=0 tag=0 bytes=10\n1 exit 0\n");
+  const std::string asked = trace + " --nodes 2 --network " + network + " --sensitivity latency,speed";
+  const test::Outcome result = run(asked + " --json");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const nlohmann::json said = nlohmann::json::parse(result.out).at("predictions").at(0).at("sensitivity");
+  EXPECT_EQ(said.at("bound_by"), "work 97 %, overhead 2.7 %");
+  EXPECT_EQ(said.at("critical_path").at("work_s"), 9.0);
+  EXPECT_EQ(said.at("critical_path").at("latencies_between"), 0.0);
+  ASSERT_EQ(said.at("parameters").size(), 2u);
+  const nlohmann::json& latency = said["parameters"][0];
+  EXPECT_EQ(latency.at("name"), "latency");
+  EXPECT_EQ(latency.at("share"), 0.0);
+  ASSERT_EQ(latency.at("curve").size(), 3u);
+  EXPECT_EQ(latency["curve"][0], nlohmann::json({{"factor", 0.1}, {"seconds", 9.25}}));
+  EXPECT_NEAR(latency["curve"][1].at("factor").get<double>(), 2.5, 1e-9);
+  EXPECT_NEAR(latency["curve"][2].at("seconds").get<double>(), 16.75, 1e-9);
+  EXPECT_EQ(latency.at("tolerance")[0].at("percent"), 1);
+  EXPECT_NEAR(latency["tolerance"][0].at("factor").get<double>(), 2.5925, 1e-9);
+  EXPECT_EQ(latency.at("not_convex"), nlohmann::json::array());
+  EXPECT_NEAR(said["parameters"][1].at("tolerance")[1].at("factor").get<double>(), 1.02, 1e-9);
+
+  const test::Outcome table = run(asked);
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("\nsensitivity of 2 nodes, block, network n\n  bound by: work 97 %, overhead 2.7 %\n"),
+                    HasSubstr("\nlatency      1e+06 us    0 %  2.5e+06 us"), HasSubstr("\nspeed ")));
+  EXPECT_THAT(run(asked + " --html -").out, AllOf(HasSubstr("id=\"sensitivity-0\""), HasSubstr("<circle ")));
+  const nlohmann::json narrow = nlohmann::json::parse(run(asked + " --range 0.5:2 --json").out);
+  EXPECT_EQ(narrow["predictions"][0]["sensitivity"]["parameters"][0]["curve"].size(), 2u);
+  EXPECT_TRUE(narrow["predictions"][0]["sensitivity"]["parameters"][0]["tolerance"][0]["factor"].is_null());
+
+  expect_failure(trace + " --nodes 1 --network " + network + " --sensitivity gap", "share processors, links or memory");
+  expect_usage_error(asked + " --range 2:3", "'2:3' is not LOW:HIGH");
+  expect_usage_error(asked + ",colour", "colour");
+  expect_usage_error(trace + " --nodes 2 --range 0.5:2", "--sensitivity");
+  expect_usage_error(asked + " --procedures '*'", "ask for one at a time");
+}
+
 // One processor gets 10 GB/s, two 12 GB/s together; both ranks want 10. It ran with both in one domain.
 TEST_F(WhatIf, RanksShareTheirMemoryDomain) {
   const std::string network = write("m.toml",
