@@ -219,8 +219,8 @@ ConfigCheck check_config(const std::string& name, const ConfigFile& file) {
   check_state_directory(config.state_dir, findings);
   check_networks("", config.networks_dir, config.network, findings);
   check_topology("", config.topology, findings);
-  for (const auto& [name, own] : config.clusters) {
-    const std::string of = "cluster." + name + ".";
+  for (const auto& [cluster, own] : config.clusters) {
+    const std::string of = "cluster." + cluster + ".";
     check_networks(of, own.networks_dir.empty() ? config.networks_dir : own.networks_dir, own.network, findings);
     check_topology(of, own.topology, findings);
   }
