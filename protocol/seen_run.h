@@ -1,6 +1,5 @@
-// SeenRun: how much of a run was captured, and whether that is enough to predict the rest from. lbfd, lbf-report,
-// lbf-watch, lbf-whatif and lbf-advise say no number where this says that it is not (docs/cost-system.md,
-// "Extrapolation").
+// SeenRun: how much of a run was captured, and whether that is enough to predict the rest from (docs/cost-system.md,
+// "Extrapolation"). advisor/trust asks this; it says how a prediction is said.
 #pragma once
 
 #include <optional>
@@ -10,6 +9,8 @@ namespace lbf::protocol {
 
 // A prediction from less is one only with its interval.
 inline constexpr double kLeastShare = 0.01;
+// Above it a run counts as seen whole: what is missing does not show in any figure.
+inline constexpr double kWholeShare = 0.9995;
 
 struct SeenRun {
   double share = 1;                         // of the ranks' measured time

@@ -144,4 +144,13 @@ std::string render_accuracy(const std::vector<AccuracyLine>& lines, const TableS
   return out;
 }
 
+std::string accuracy_sentence(const std::vector<AccuracyLine>& lines) {
+  const ErrorSummary& all = lines.front().errors;
+  if (all.outcomes == 0 || !all.p90_percent) return {};
+  return fmt::format(
+      "Give or take {:.1f} %: 90 % of these predictions were as near to what was measured. Bounds (at best) are no "
+      "outcomes.",
+      *all.p90_percent);
+}
+
 }  // namespace lbf::report

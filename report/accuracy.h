@@ -45,5 +45,8 @@ std::string accuracy_target(const Selection& selection);
 
 // A line for each group that has outcomes: Group, Key, BuildID, Outcomes, Median, P90, Worst.
 std::string render_accuracy(const std::vector<AccuracyLine>& lines, const TableStyle& style);
+// What the table says of all outcomes, in the words of a prediction; without a line end. Empty: there are none.
+// REQUIRES: `lines` are of parse_accuracy().
+std::string accuracy_sentence(const std::vector<AccuracyLine>& lines);
 
 }  // namespace lbf::report

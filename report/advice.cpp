@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/library_name.h"
+#include "advisor/trust/step_trust.h"
+#include "base/network_name.h"
 #include "base/number.h"
 #include "base/times.h"
 #include "report/other_programs.h"
@@ -55,9 +56,10 @@ std::optional<std::uint64_t> fullest_node(std::uint64_t ranks, std::uint64_t nod
 // Against the measured or the self-predicted time, whichever is smaller.
 std::optional<advisor::Gain> gain_of(const Step& step, const TargetPrediction& target) {
   const auto reference = reference_s(step, target);
-  const auto half = half_width_percent(step, target);
-  if (!reference || !half || !(*reference > 0)) return std::nullopt;
-  return advisor::gain_of(std::min(*reference, *step.self()->predicted_s), *target.predicted_s, *half);
+  const auto saying = saying_of(step, target);
+  if (!reference || !saying || !(*reference > 0)) return std::nullopt;
+  return advisor::gain_of(std::min(*reference, *step.self()->predicted_s), *target.predicted_s,
+                          saying->half_width_percent);
 }
 
 bool is_sure(const advisor::Gain& gain) {
@@ -73,18 +75,42 @@ std::string error_text(const Step& step) {
   return error ? fmt::format("self-prediction error {:+.1f} %", *error) : "self-prediction error not known";
 }
 
-std::string off_by(const Step& step, const TargetPrediction& target) {
-  const auto half = half_width_percent(step, target);
-  return half ? fmt::format("{:.{}f} %", *half, *half < 9.95 ? 1 : 0) : "an unknown part";
-}
-
+// "12.30 s instead of 15.20 s (1.24x), give or take 8.7 %", "9.80 s to 14.2 s instead of 15.20 s"
 std::string comparison(const Step& step, const TargetPrediction& target) {
+  const auto saying = saying_of(step, target).value_or(advisor::Saying{});
   const auto reference = reference_s(step, target);
   const auto ratio = speedup(step, target);
-  std::string out = format_duration(*target.predicted_s);
+  std::string out = saying.in_words();
   if (reference) out += " instead of " + format_duration(*reference);
+  if (!saying.is_number()) return out;
   if (ratio) out += fmt::format(" ({:.2f}x)", *ratio);
-  return out + ", give or take " + off_by(step, target);
+  return out + ", give or take " + saying.give_or_take();
+}
+
+const std::string& network_of(const Step& step) {
+  return step.network.empty() && step.self() != nullptr ? step.self()->network : step.network;
+}
+
+// Of the targets on so many nodes whose network nobody measured: the bound, and what is said on each nominal network.
+struct Unmeasured {
+  std::optional<advisor::Saying> bound;
+  std::vector<std::pair<advisor::Saying, std::string_view>> nominal;  // with the network, fastest first
+};
+Unmeasured unmeasured_of(const Step& step, const TargetPrediction& like) {
+  Unmeasured out;
+  for (const TargetPrediction& target : step.predictions) {
+    if (target.nodes != like.nodes || target.placement != like.placement || !is_unmeasured(step, target)) continue;
+    auto saying = saying_of(step, target);
+    if (!saying) continue;
+    if (saying->form == advisor::Saying::Form::kAtBest) {
+      out.bound = std::move(saying);
+    } else {
+      out.nominal.emplace_back(std::move(*saying), target.network);
+    }
+  }
+  std::stable_sort(out.nominal.begin(), out.nominal.end(),
+                   [](const auto& a, const auto& b) { return a.first.predicted_s < b.first.predicted_s; });
+  return out;
 }
 
 // "partition batch has 4 usable nodes", "whether there are as many nodes is not known here"
@@ -121,6 +147,37 @@ std::string command_to_paste(const Step& step, const TargetPrediction& target, s
                 width, 4);
   }
   return out;
+}
+
+// What is known of more nodes while nobody has measured the network between them.
+std::string unmeasured_note(const Step& step, const TargetPrediction& target, std::string_view so_far,
+                            std::size_t width) {
+  const Unmeasured known = unmeasured_of(step, target);
+  std::string text = describe(target, false) + " would take ";
+  if (known.bound) text += known.bound->in_words();
+  for (const auto& [saying, network] : known.nominal) {
+    const bool is_first = &saying == &known.nominal.front().first;
+    if (!is_first || known.bound) text += is_first ? "; " : ", ";
+    text += fmt::format("{} on {}", saying.in_words(3), network);
+  }
+  if (!known.nominal.empty()) text += " (public figures)";
+  if (const auto reference = reference_s(step, target)) text += ", instead of " + format_duration(*reference);
+  const auto most = startable_nodes(step);
+  if (most && target.nodes && *target.nodes > *most) text += "; " + why_not_startable(step);
+  return wrap(fmt::format("{}The network between nodes is not measured here: {}. To get numbers, {}.", so_far, text,
+                          advisor::kMeasureNetwork),
+              width, 0);
+}
+
+// Why a target's time is no number, and what to do; of the first such target, as the others are mostly alike. Empty:
+// all are numbers, or the network is the reason, of which unmeasured_note() speaks.
+std::string why_no_number(const Step& step, std::size_t width) {
+  for (const TargetPrediction& target : step.predictions) {
+    const auto saying = saying_of(step, target);
+    if (!saying || saying->is_number() || is_unmeasured(step, target)) continue;
+    return wrap(fmt::format("Why no number: {}. To get one, {}.", saying->why, saying->remedy), width, 0);
+  }
+  return {};
 }
 
 // What is not in the table yet, and where it can be had meanwhile.
@@ -165,13 +222,22 @@ Advice advise(const Step& step) {
   const auto error = step.self_error_percent();
   if (self == nullptr || !self->predicted_s || !error) return advice;
   advice.self_known = true;
-  const std::string& network = step.network.empty() ? self->network : step.network;
+  const std::string& network = network_of(step);
   const auto most_nodes = startable_nodes(step);
+  const TargetPrediction* unmeasured_beyond = nullptr;
   for (const TargetPrediction& target : step.predictions) {
     if (target.is_self()) continue;
     const auto gain = gain_of(step, target);
     if (!gain) continue;
-    if (most_nodes && target.nodes && *target.nodes > *most_nodes) {
+    const bool starts = !most_nodes || !target.nodes || *target.nodes <= *most_nodes;
+    if (is_unmeasured(step, target)) {
+      if (gain->high_percent < kNoticeablePercent) continue;
+      auto& best_of = starts ? advice.unmeasured : unmeasured_beyond;
+      best_of = faster(best_of, target);
+      continue;
+    }
+    if (saying_of(step, target)->form == advisor::Saying::Form::kCannotTell) continue;
+    if (!starts) {
       if (is_sure(*gain)) advice.beyond = faster(advice.beyond, target);
       continue;
     }
@@ -180,13 +246,18 @@ Advice advise(const Step& step) {
   }
   if (advice.here != nullptr && advice.elsewhere != nullptr &&
       !is_sure(advisor::gain_of(*advice.here->predicted_s, *advice.elsewhere->predicted_s,
-                                half_width_percent(step, *advice.elsewhere).value_or(0)))) {
+                                saying_of(step, *advice.elsewhere)->half_width_percent))) {
     advice.elsewhere = nullptr;
   }
   if (advice.first() != nullptr) advice.doubtful = nullptr;
   if (advice.beyond != nullptr && advice.first() != nullptr &&
       *advice.beyond->predicted_s >= *advice.first()->predicted_s) {
     advice.beyond = nullptr;
+  }
+  if (advice.unmeasured == nullptr) advice.unmeasured = unmeasured_beyond;
+  if (advice.unmeasured != nullptr && advice.first() != nullptr &&
+      *advice.unmeasured->predicted_s >= *advice.first()->predicted_s) {
+    advice.unmeasured = nullptr;
   }
   return advice;
 }
@@ -198,37 +269,18 @@ std::optional<std::uint64_t> startable_nodes(const Step& step) {
 }
 
 advisor::Trust trust_of(const Step& step) {
-  advisor::Trust trust;
-  const auto percent = [](double part, double all) { return all > 0 ? 100 * part / all : 0; };
+  advisor::Trust trust = advisor::trust_of(step, step.self(), step.seen());
   trust.self_error_percent = step.self_error_percent();
-  const auto lost = static_cast<double>(step.lost_events.value_or(0));
-  trust.lost_percent = percent(lost, lost + static_cast<double>(step.events.value_or(0)));
-  trust.wildcard_percent =
-      percent(static_cast<double>(step.wildcard_receives.value_or(0)), static_cast<double>(step.messages.value_or(0)));
-  const TargetPrediction* const self = step.self();
-  const double recorded = self != nullptr && self->seen_in_part() ? *self->seen_share : 1;
-  trust.unmodelled_percent =
-      std::min(percent(step.unmodelled_s.value_or(0),
-                       recorded * step.measured_s.value_or(0) * static_cast<double>(step.ranks.value_or(0))),
-               100.0);
-  trust.why_partial = step.why_partial;
-  if (step.library.find(kFamilyBySelfTest) != std::string::npos) trust.unknown_collectives_percent = 100;
-  if (self == nullptr || !self->seen_in_part()) return trust;
-  trust.unseen_percent = 100 * (1 - *self->seen_share);
-  trust.extrapolated_percent.reset();
-  if (self->predicted_s && *self->predicted_s > 0 && self->low_s && self->high_s) {
-    trust.extrapolated_percent =
-        100 * std::max(*self->high_s - *self->predicted_s, *self->predicted_s - *self->low_s) / *self->predicted_s;
-  }
   return trust;
 }
 
-std::optional<double> half_width_percent(const Step& step, const TargetPrediction& target) {
-  const TargetPrediction* const self = step.self();
-  const auto known = [](const TargetPrediction& one) { return one.predicted_s && *one.predicted_s > 0; };
-  if (self == nullptr || !known(*self) || !known(target)) return std::nullopt;
-  return trust_of(step).half_width_percent(*target.predicted_s / *self->predicted_s) +
-         target.memory_percent.value_or(0);
+std::optional<advisor::Saying> saying_of(const Step& step, const TargetPrediction& target) {
+  return advisor::saying_of(trust_of(step), step.self(), target);
+}
+
+bool is_unmeasured(const Step& step, const TargetPrediction& target) {
+  const auto nodes = target.nodes.value_or(1);
+  return !is_measured(target.network, nodes) && (is_bound(target.network, nodes) || target.network != network_of(step));
 }
 
 // Of each rank.
@@ -300,7 +352,7 @@ std::string closing_note(const Step& step, std::size_t width) {
                     "others by.",
                 width, 0);
   }
-  const std::string& network = step.network.empty() ? step.self()->network : step.network;
+  const std::string& network = network_of(step);
   std::string out;
   if (advice.here != nullptr) {
     out += wrap(
@@ -319,9 +371,11 @@ std::string closing_note(const Step& step, std::size_t width) {
                 width, 0);
     out += command_to_paste(step, *advice.elsewhere, width);
   }
+  if (advice.unmeasured != nullptr) out += unmeasured_note(step, *advice.unmeasured, so_far, width);
   if (advice.first() == nullptr) {
-    out += wrap(fmt::format("{}No predicted configuration{} is surely faster than the one that ran: keep it.{}", so_far,
-                            up_to(step, advice), doubt(step, advice, network)),
+    out += wrap(fmt::format("{}No {}configuration{} is surely faster than the one that ran: keep it.{}", so_far,
+                            advice.unmeasured != nullptr ? "other predicted " : "predicted ", up_to(step, advice),
+                            doubt(step, advice, network)),
                 width, 0);
   }
   if (advice.beyond != nullptr) {
@@ -341,12 +395,7 @@ std::string closing_note(const Step& step, std::size_t width) {
                              : std::string()),
              width, 0);
   }
-  if (const auto error = step.self_error_percent(); error && std::fabs(*error) > kDoubtfulSelfErrorPercent) {
-    out += wrap(fmt::format("The self-prediction error is large ({:+.1f} %): the model misses something of this run, "
-                            "and every prediction above may be as wrong.",
-                            *error),
-                width, 0);
-  }
+  out += why_no_number(step, width);
   return out;
 }
 
@@ -366,16 +415,32 @@ std::string brief_line(const Step& step) {
   const Advice advice = advise(step);
   if (!advice.self_known) return fmt::format("lbf: {}predicted, {}{}", so_far, error_text(step), tail);
   const TargetPrediction* best = advice.first();
-  if (best == nullptr) {
-    const auto now = reference_s(step, *step.self());
-    return fmt::format("lbf: {}no predicted configuration{} is surely faster (now{}; {}){}", so_far,
-                       up_to(step, advice), now ? ' ' + format_duration(*now, 3) : "", error_text(step), tail);
+  const auto now = reference_s(step, best != nullptr ? *best : *step.self());
+  const std::string now_text = now ? format_duration(*now, 3) : "unknown";
+  const auto most = startable_nodes(step);
+  if (const TargetPrediction* const unmeasured = advice.unmeasured;
+      best == nullptr && unmeasured != nullptr && (!most || unmeasured->nodes.value_or(1) <= *most)) {
+    const Unmeasured known = unmeasured_of(step, *unmeasured);
+    std::string text = known.bound ? known.bound->in_words(3) : "";
+    if (!known.nominal.empty()) {
+      advisor::Saying all = known.nominal.front().first;
+      for (const auto& [saying, name] : known.nominal) all.high_s = std::max(all.high_s, saying.high_s);
+      text += fmt::format("{}{} on nominal networks", text.empty() ? "" : ", ", all.in_words(3));
+    }
+    return fmt::format("lbf: {}{} would take {} (now {}; {}; {}){}", so_far, describe(*unmeasured, false), text,
+                       now_text, error_text(step), advisor::kMeasureNetwork, tail);
   }
-  const auto now = reference_s(step, *best);
-  const auto ratio = speedup(step, *best);
-  return fmt::format("lbf: {}{} would take {} on {}, give or take {} (now {}, {:.2f}x; {}){}", so_far,
-                     describe(*best, false), format_duration(*best->predicted_s, 3), best->network, off_by(step, *best),
-                     now ? format_duration(*now, 3) : "unknown", ratio.value_or(0), error_text(step), tail);
+  if (best == nullptr) {
+    return fmt::format("lbf: {}no predicted configuration{} is surely faster (now {}; {}){}", so_far,
+                       up_to(step, advice), now_text, error_text(step), tail);
+  }
+  const advisor::Saying saying = *saying_of(step, *best);
+  const std::string what =
+      fmt::format("lbf: {}{} would take {} on {}", so_far, describe(*best, false), saying.in_words(3), best->network);
+  if (!saying.is_number())
+    return fmt::format("{} (now {}; {}: to get a number, {}){}", what, now_text, saying.why, saying.remedy, tail);
+  return fmt::format("{}, give or take {} (now {}, {:.2f}x; {}){}", what, saying.give_or_take(), now_text,
+                     speedup(step, *best).value_or(0), error_text(step), tail);
 }
 
 }  // namespace lbf::report

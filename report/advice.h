@@ -12,8 +12,6 @@ namespace lbf::report {
 
 // A gain below this is not advised however exact the prediction: two runs of the same job differ by more.
 inline constexpr double kNoticeablePercent = 1.0;
-// Above it the report warns: TSE Fig. 7 and Fig. 10 stay within 8 %.
-inline constexpr double kDoubtfulSelfErrorPercent = 10.0;
 
 // The measured time that `target` compares with: of the whole step, or, while not all of it was replayed, of
 // the same part of the program (measured_at_progress_s).
@@ -33,6 +31,9 @@ struct Advice {
   // The fastest that is surely faster than the run and than first(), but on more nodes than the step's partition is
   // known to have: a what-if. None of the others is on as many.
   const TargetPrediction* beyond = nullptr;
+  // The fastest that may be faster than the run and first(), on a network that nobody measured (is_unmeasured); those
+  // on nodes that a new run gets come first. Never advised: no flags.
+  const TargetPrediction* unmeasured = nullptr;
   bool self_known = false;  // false: no self-prediction to judge the others by
 
   const TargetPrediction* first() const { return here != nullptr ? here : elsewhere; }
@@ -41,12 +42,15 @@ struct Advice {
 // A new run gets so many nodes: usable_nodes; where they are not known, what the step had. Empty: nor is that.
 std::optional<std::uint64_t> startable_nodes(const Step& step);
 
-// What the step says about how far its predictions may be off. Of outcomes it says nothing: those are lbf-advise's.
+// How far the step's predictions may be off (advisor/trust).
 advisor::Trust trust_of(const Step& step);
 
-// How far the target's predicted time may be off, in percent of it. Empty: it, or the one of the configuration that
-// ran, is not known.
-std::optional<double> half_width_percent(const Step& step, const TargetPrediction& target);
+// How the target's prediction is said. Empty: it, or the one of the configuration that ran, is not known.
+std::optional<advisor::Saying> saying_of(const Step& step, const TargetPrediction& target);
+
+// Its nodes are connected by a network that nobody described, or by a nominal one that is not this cluster's own: what
+// it says is no advice.
+bool is_unmeasured(const Step& step, const TargetPrediction& target);
 
 // The target's gain is one at the upper end of its interval, and noticeable.
 bool is_sure_gain(const Step& step, const TargetPrediction& target);

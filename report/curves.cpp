@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
+
+#include "report/advice.h"
 
 namespace lbf::report {
 
@@ -18,8 +21,12 @@ std::vector<Curve> curves_of(const Step& step) {
   std::vector<Curve> curves;
   for (const auto& [network, points] : fastest) {
     Curve curve{network, network == ran, {}};
-    for (const auto& [nodes, target] : points) curve.points.push_back({nodes, target});
-    curves.push_back(std::move(curve));
+    for (const auto& [nodes, target] : points) {
+      auto saying = saying_of(step, *target);
+      if (saying && saying->form != advisor::Saying::Form::kCannotTell)
+        curve.points.push_back({nodes, target, std::move(*saying)});
+    }
+    if (!curve.points.empty()) curves.push_back(std::move(curve));
   }
   std::stable_partition(curves.begin(), curves.end(), [](const Curve& curve) { return curve.ran; });
   return curves;
@@ -28,8 +35,10 @@ std::vector<Curve> curves_of(const Step& step) {
 std::vector<TargetCost> costs_of(const Step& step) {
   std::vector<TargetCost> costs;
   for (const TargetPrediction& target : step.predictions) {
-    if (!target.predicted_s || !target.nodes) continue;
-    costs.push_back({&target, *target.predicted_s, *target.predicted_s * *target.nodes / 3600, false});
+    auto saying = saying_of(step, target);
+    if (!saying || !saying->has_interval() || !target.nodes) continue;
+    costs.push_back(
+        {&target, std::move(*saying), *target.predicted_s, *target.predicted_s * *target.nodes / 3600, false});
   }
   std::stable_sort(costs.begin(), costs.end(), [](const TargetCost& a, const TargetCost& b) {
     return a.time_s != b.time_s ? a.time_s < b.time_s : a.node_hours < b.node_hours;

@@ -54,14 +54,23 @@ std::string joined(const std::vector<std::string>& items, std::string_view separ
   return out;
 }
 
-// The fastest target of all, the one that ran included.
+// The fastest target of all whose time is said as a number, the one that ran included.
 const TargetPrediction* fastest(const Step& step) {
   const TargetPrediction* best = nullptr;
   for (const TargetPrediction& target : step.predictions) {
-    if (target.predicted_s && (best == nullptr || *target.predicted_s < *best->predicted_s)) best = &target;
+    if (!target.predicted_s || (best != nullptr && *best->predicted_s <= *target.predicted_s)) continue;
+    if (const auto saying = saying_of(step, target); saying && saying->is_number()) best = &target;
   }
   return best;
 }
+
+// What `cell` makes of the target's saying. Empty: it has none.
+template <typename Cell>
+std::string of_saying(const Step& step, const TargetPrediction* target, const Cell& cell) {
+  const auto saying = target != nullptr ? saying_of(step, *target) : std::nullopt;
+  return saying ? cell(*saying) : std::string();
+}
+using advisor::Saying;
 
 std::optional<double> seen_percent(const Step& step) {
   if (step.cost && step.cost->seen_share) return 100 * *step.cost->seen_share;
@@ -74,42 +83,45 @@ using T = const TargetPrediction*;
 
 // What says whether enough was seen for a prediction.
 const std::string kSeenEnough = "predictions.seen_share,predictions.low_s,predictions.high_s,";
-const std::string kSpeedup = kSeenEnough +
-                             "measured_s,state,predictions.predicted_s,predictions.speedup,predictions.partial,"
-                             "predictions.measured_at_progress_s";
-// What says how far a prediction may be off (trust_of).
-const std::string kTrust =
-    ",predictions.kind,predictions.self_error_percent,predictions.memory_percent,lost_events,events,wildcard_receives,"
-    "messages,unmodelled_s,ranks,why_partial,library";
-const std::string kGain = kSpeedup + kTrust;
+// What says how a prediction is said (saying_of).
+const std::string kSaying =
+    kSeenEnough +
+    "measured_s,predictions.predicted_s,predictions.why_stuck,predictions.why_deferred,predictions.network,"
+    "predictions.nodes,network,predictions.kind,predictions.self_error_percent,predictions.memory_percent,lost_events,"
+    "events,wildcard_receives,messages,unmodelled_s,ranks,why_partial,library,others_s,limited_s";
+const std::string kGain = kSaying + ",state,predictions.speedup,predictions.partial,predictions.measured_at_progress_s";
 
 // What is computed from several fields.
 std::vector<Field> computed_fields() {
   return {
-      {"Best", 10, false, false, kSeenEnough + "predictions.predicted_s",
+      {"Best", 10, false, false, kSaying,
        [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
       {"BestGain", 8, false, false, kGain,
        [](S s, T) {
          const TargetPrediction* const best = fastest(s);
          if (best == nullptr) return std::string();
          // Of the configuration that ran it is the self-prediction error, and no gain.
-         const bool shown = best->is_self() ? std::abs(s.self_error_percent().value_or(0)) <= kDoubtfulSelfErrorPercent
-                                            : is_sure_gain(s, *best);
-         return shown ? ratio(speedup(s, *best)) : std::string();
+         return best->is_self() || is_sure_gain(s, *best) ? ratio(speedup(s, *best)) : std::string();
        }},
-      {"BestTarget", 24, true, false,
-       kSeenEnough +
-           "predictions.predicted_s,predictions.target,predictions.nodes,predictions.placement,predictions.network",
+      {"BestTarget", 24, true, false, kSaying + ",predictions.target,predictions.placement,predictions.threads",
        [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
       {"Command", 24, true, false, "command,command_cut", [](S s, T) { return command_line(s); }},
       {"End", 19, false, false, "state,end",
        [](S s, T) { return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0)); }},
-      {"High", 10, false, true, "predictions.seen_share,predictions.high_s",
-       [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->high_s) : std::string(); }},
+      {"High", 10, false, true, kSaying,
+       [](S s, T t) {
+         return of_saying(s, t, [](const Saying& said) {
+           return said.has_interval() ? format_duration(said.high_s) : std::string();
+         });
+       }},
       {"JobID", 10, true, false, "", [](S s, T) { return job_id(s); }, nullptr, true},
       {"JobIDRaw", 10, true, false, "", [](S s, T) { return raw_job_id(s); }, nullptr, true},
-      {"Low", 10, false, true, "predictions.seen_share,predictions.low_s",
-       [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->low_s) : std::string(); }},
+      {"Low", 10, false, true, kSaying,
+       [](S s, T t) {
+         return of_saying(s, t, [](const Saying& said) {
+           return said.form == Saying::Form::kCannotTell ? std::string() : format_duration(said.low_s);
+         });
+       }},
       {"MeasuredRaw", 14, false, false, "measured_s", [](S s, T) { return number(s.measured_s); }},
       {"NNodes", 6, false, false, "node_count",
        [](S s, T) {
@@ -120,22 +132,31 @@ std::vector<Field> computed_fields() {
        [](S s, T) { return percent(s.overhead_percent()); }},
       {"OverheadOnce", 12, false, false, "cost.once_capture_s,cost.once_relay_s",
        [](S s, T) { return s.cost ? duration(s.cost->once_s()) : std::string(); }},
-      {"Predicted", 10, false, true,
-       kSeenEnough + "predictions.why_stuck,predictions.why_deferred,predictions.predicted_s",
-       [](S, T t) {
+      {"Predicted", 11, false, true, kSaying,
+       [](S s, T t) {
          if (t != nullptr && !t->why_stuck.empty()) return std::string("stuck");
          if (t != nullptr && !t->why_deferred.empty()) return std::string("deferred");
-         if (t != nullptr && t->seen_too_little()) return std::string("unknown");
-         return t != nullptr ? duration(t->predicted_s) : std::string();
+         if (t != nullptr && t->seen_too_little()) return Saying{}.in_words();
+         return of_saying(s, t, [](const Saying& said) {
+           const bool is_told = said.is_number() || said.form == Saying::Form::kCannotTell;
+           return is_told ? said.in_words() : std::string();  // Low and High have it
+         });
        }},
-      {"PredictedRaw", 14, false, true, kSeenEnough + "predictions.predicted_s",
-       [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
+      {"PredictedRaw", 14, false, true, kSaying,
+       [](S s, T t) {
+         return of_saying(
+             s, t, [](const Saying& said) { return said.is_number() ? number(std::optional(said.predicted_s)) : ""; });
+       }},
       {"Seen", 7, false, false, "cost.seen_share,predictions.kind,predictions.seen_share",
        [](S s, T) { return percent(seen_percent(s)); }},
       {"SelfError", 9, false, false, kSeenEnough + "predictions.kind,predictions.self_error_percent",
        [](S s, T) { return signed_percent(s.self_error_percent()); }},
-      {"Speedup", 8, false, true, kSpeedup,
-       [](S s, T t) { return t != nullptr ? ratio(speedup(s, *t)) : std::string(); }},
+      {"Speedup", 8, false, true, kGain,
+       [](S s, T t) {
+         return of_saying(s, t, [&](const Saying& said) { return said.is_number() ? ratio(speedup(s, *t)) : ""; });
+       }},
+      {"Trust", 11, true, true, kSaying,
+       [](S s, T t) { return of_saying(s, t, [](const Saying& said) { return std::string(name_of(said.form)); }); }},
       {"UnmodelledPct", 13, false, false, "unmodelled_s,mpi_s", [](S s, T) { return percent(s.unmodelled_percent()); }},
       {"User", 9, false, false, "user,uid", [](S s, T) { return s.user_name.empty() ? number(s.uid) : s.user_name; }},
   };
@@ -378,13 +399,13 @@ std::string_view default_step_format(bool many_users) {
 }
 
 std::string_view default_target_format() {
-  return "JobID,Nodes,Network,Placement%-10,Kind,Predicted,Speedup,SelfError";
+  return "JobID,Nodes,Network%-13,Placement%-8,Predicted,Low%8,High%8,Speedup%7";
 }
 
 std::string_view long_format() {
   return "JobID,User,JobName,State,Start,End,NTasks,NodeList,RunNetwork,MeasuredRaw,Target,Nodes,Cores,"
          "Network,"
-         "Placement,Contention,Topology,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,"
+         "Placement,Contention,Topology,Speed,Kind,PredictedRaw,Trust,Speedup,SelfError,MPITime,UnmodelledPct,"
          "Wildcards,"
          "Overhead,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,CaptureState,"
          "Seen,Low,High,"

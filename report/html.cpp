@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/hostlist.h"
+#include "base/network_name.h"
 #include "base/times.h"
 #include "report/advice.h"
 #include "report/answer_json.h"
+#include "report/curves.h"
 #include "report/html_parts.h"
 #include "report/other_programs.h"
 #include "report/text.h"
@@ -135,20 +137,24 @@ std::string facts_body(const Step& step) {
 std::string targets_table(const Step& step) {
   std::string rows;
   for (const TargetPrediction& target : step.predictions) {
-    const auto ratio = speedup(step, target);
-    std::string predicted = target.predicted_s ? format_duration(*target.predicted_s) : "unknown";
+    const auto saying = saying_of(step, target);
+    const bool is_number = saying && saying->is_number();
+    const auto ratio = is_number ? speedup(step, target) : std::nullopt;
+    std::string predicted = saying ? saying->in_words() : advisor::Saying{}.in_words();
     if (!target.why_stuck.empty()) predicted = "would not end";
     if (!target.why_deferred.empty()) predicted = "deferred";
     rows += fmt::format(
         "<tr{}><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td><td>{}</td>"
-        "<td>{}</td></tr>",
+        "<td>{}</td><td>{}</td></tr>",
         target.is_self() ? " class=\"self\"" : "", escaped(shorten(target.target, 40)), escaped(target.network),
-        escaped(target.kind == "self" ? "ran" : target.kind), predicted, ratio ? fmt::format("{:.2f}×", *ratio) : "-",
-        target.predicted_s && target.nodes ? fmt::format("{:.4g}", *target.predicted_s * *target.nodes / 3600) : "-");
+        escaped(target.kind == "self" ? "ran" : target.kind), predicted,
+        is_number ? "± " + saying->give_or_take() : "-", ratio ? fmt::format("{:.2f}×", *ratio) : "-",
+        is_number && target.nodes ? fmt::format("{:.4g}", *target.predicted_s * *target.nodes / 3600) : "-");
   }
   return "<details><summary>All targets as numbers</summary><div class=\"scroll\" tabindex=\"0\"><table><thead><tr>"
          "<th scope=\"col\" class=\"text\">Target</th><th scope=\"col\" class=\"text\">Network</th><th scope=\"col\" "
-         "class=\"text\">Kind</th><th scope=\"col\">Predicted</th><th scope=\"col\">Speed-up</th><th "
+         "class=\"text\">Kind</th><th scope=\"col\">Predicted</th><th scope=\"col\">Give or take</th><th "
+         "scope=\"col\">Speed-up</th><th "
          "scope=\"col\">Node-hours</th></tr></thead><tbody>" +
          rows + "</tbody></table></div></details>";
 }
@@ -213,7 +219,7 @@ std::optional<std::size_t> chosen_target(const Step& step) {
   const TargetPrediction* chosen = advise(step).first();
   if (chosen == nullptr) {
     for (const TargetPrediction& target : step.predictions) {
-      if (target.is_self() || !target.predicted_s) continue;
+      if (target.is_self() || !target.predicted_s || is_bound(target.network, target.nodes.value_or(1))) continue;
       if (chosen == nullptr || *target.predicted_s < *chosen->predicted_s) chosen = &target;
     }
   }
@@ -224,8 +230,6 @@ std::string render_html(const HtmlPage& page) {
   const Step& step = *page.step;
   const auto number = chosen_target(step);
   const TargetPrediction* chosen = number ? &step.predictions[*number] : nullptr;
-  const bool any_time = std::any_of(step.predictions.begin(), step.predictions.end(),
-                                    [](const auto& target) { return target.predicted_s && target.nodes; });
   std::string out =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
@@ -236,10 +240,13 @@ std::string render_html(const HtmlPage& page) {
   out += section("facts", "The run", facts_body(step));
   const std::string no_prediction = step.running() ? "There is no prediction yet: the step is still running."
                                                    : "There is no prediction of this step.";
+  const std::string nothing_drawn =
+      step.predictions.empty() ? no_prediction : "No time of this step is known well enough to be drawn.";
   out += section("curves", "Predicted time over nodes",
-                 any_time ? html::curves_figure(step) + targets_table(step) : missing(no_prediction));
+                 (curves_of(step).empty() ? missing(nothing_drawn) : html::curves_figure(step)) +
+                     (step.predictions.empty() ? "" : targets_table(step)));
   out += section("pareto", "Time against node-hours",
-                 any_time ? html::pareto_figure(step, chosen) : missing(no_prediction));
+                 costs_of(step).empty() ? missing(nothing_drawn) : html::pareto_figure(step, chosen));
   const std::string no_picture = page.why_no_picture.empty() ? no_prediction : page.why_no_picture;
   const bool drawn = page.picture && chosen != nullptr;
   out +=
@@ -249,10 +256,9 @@ std::string render_html(const HtmlPage& page) {
                  drawn ? html::timeline_figures(*page.picture, step, *chosen) : missing("No timelines: " + no_picture));
   if (step.procedures) out += section("procedures", "What if a procedure ran elsewhere", html::procedures_body(step));
   out += section("cost", "What the capture cost", cost_body(step, page.step_json));
-  out +=
-      "<footer>Made by lbf-report " + escaped(page.version) +
-      ". Predictions are replays of the recorded messages; how far to trust them: the self-prediction error.</footer>"
-      "\n</main>\n</body>\n</html>\n";
+  out += "<footer>Made by lbf-report " + escaped(page.version) +
+         ". Predictions are replays of the recorded messages; the bars say how far to trust them.</footer>"
+         "\n</main>\n</body>\n</html>\n";
   return out;
 }
 

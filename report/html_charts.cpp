@@ -32,11 +32,9 @@ std::string mark(std::size_t network, double x, double y, double r) {
   }
 }
 
-std::string target_text(const TargetPrediction& target) {
-  std::string out = describe(target, true) + ": " + format_duration(*target.predicted_s);
-  if (target.low_s && target.high_s && *target.high_s < kNeverS) {
-    out += " (" + format_duration(*target.low_s) + " to " + format_duration(*target.high_s) + ")";
-  }
+std::string target_text(const TargetPrediction& target, const advisor::Saying& saying) {
+  std::string out = describe(target, true) + ": " + saying.in_words();
+  if (saying.is_number()) out += " (" + format_duration(saying.low_s) + " to " + format_duration(saying.high_s) + ")";
   return out;
 }
 
@@ -76,6 +74,20 @@ std::string svg(const Axes& axes, std::string_view css_class, std::string_view l
                      axes.width, axes.height, escaped(label), body);
 }
 
+// From the lower to the upper end of the interval at x. Empty: there is none.
+std::string bar(const Axes& axes, double x, const advisor::Saying& saying, std::size_t network) {
+  if (!saying.has_interval()) return {};
+  return fmt::format(
+      "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {1:.1f}h8M{3:.1f} {2:.1f}h8\" stroke=\"var(--n{4})\" "
+      "stroke-width=\"1.5\"/>",
+      x, axes.y(saying.low_s), axes.y(saying.high_s), x - 4, network % kNetworks);
+}
+
+// A range has no place for a mark.
+std::string mark_of(const advisor::Saying& saying, std::size_t network, double x, double y) {
+  return saying.form == advisor::Saying::Form::kRange ? std::string() : mark(network, x, y, 5);
+}
+
 std::string ring(double x, double y) {
   return fmt::format("<circle class=\"ring\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\"/>", x, y);
 }
@@ -87,8 +99,7 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
   for (const Curve& curve : curves) {
     for (const CurvePoint& point : curve.points) {
       all.insert(point.nodes);
-      high = std::max({high, *point.target->predicted_s,
-                       point.target->high_s && *point.target->high_s < kNeverS ? *point.target->high_s : 0});
+      high = std::max(high, point.highest_s());
     }
   }
   const TargetPrediction* const self = step.self();
@@ -113,7 +124,7 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::string points;
     for (const CurvePoint& point : curves[i].points) {
-      points += fmt::format("{:.1f},{:.1f} ", axes.x(position(point.nodes)), axes.y(*point.target->predicted_s));
+      points += fmt::format("{:.1f},{:.1f} ", axes.x(position(point.nodes)), axes.y(point.saying.mark_s()));
     }
     body += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}/>", points,
                         i % kNetworks, curves[i].ran ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
@@ -122,16 +133,10 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
     for (const CurvePoint& point : curves[i].points) {
       const TargetPrediction& target = *point.target;
       const double x = axes.x(position(point.nodes));
-      const double y = axes.y(*target.predicted_s);
-      body += "<g><title>" + escaped(target_text(target)) + "</title>";
-      if (target.low_s && target.high_s && *target.high_s < kNeverS) {
-        body += fmt::format(
-            "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {1:.1f}h8M{3:.1f} {2:.1f}h8\" stroke=\"var(--n{4})\" "
-            "stroke-width=\"1.5\"/>",
-            x, axes.y(*target.low_s), axes.y(*target.high_s), x - 4, i % kNetworks);
-      }
-      body +=
-          fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) + mark(i, x, y, 5) + "</g>";
+      const double y = axes.y(point.saying.mark_s());
+      body += "<g><title>" + escaped(target_text(target, point.saying)) + "</title>" + bar(axes, x, point.saying, i) +
+              fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
+              mark_of(point.saying, i, x, y) + "</g>";
     }
   }
   if (measured_s > 0 && self->nodes && all.contains(*self->nodes)) {
@@ -148,7 +153,7 @@ std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<C
   double time = 0;
   double hours = 0;
   for (const TargetCost& cost : costs) {
-    time = std::max(time, cost.time_s);
+    time = std::max(time, cost.saying.high_s);
     hours = std::max(hours, cost.node_hours);
   }
   Axes axes{width, height, 58, 16, 10, 40, axis_ticks(0, hours, width < 500 ? 3 : 6), axis_ticks(0, time, 5)};
@@ -170,11 +175,13 @@ std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<C
     const auto network = static_cast<std::size_t>(found - curves.begin());
     const double x = axes.x(cost.node_hours);
     const double y = axes.y(cost.time_s);
-    body += fmt::format("<g{}><title>{}, {:.4g} node-hours{}{}</title>", cost.on_front ? "" : " opacity=\"0.4\"",
-                        escaped(target_text(*cost.target)), cost.node_hours, cost.on_front ? ", on the front" : "",
-                        cost.target->is_self() ? ", the one that ran" : "");
-    body += fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) + mark(network, x, y, 5) +
-            "</g>";
+    body += fmt::format("<g{}><title>{}{}{}{}</title>", cost.on_front ? "" : " opacity=\"0.4\"",
+                        escaped(target_text(*cost.target, cost.saying)),
+                        cost.saying.is_number() ? fmt::format(", {:.4g} node-hours", cost.node_hours) : "",
+                        cost.on_front ? ", on the front" : "", cost.target->is_self() ? ", the one that ran" : "");
+    body += bar(axes, x, cost.saying, network) +
+            fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
+            mark_of(cost.saying, network, x, y) + "</g>";
     if (cost.target->is_self() || cost.target == chosen) {
       // One above, the other below: they may be neighbours.
       const bool ran = cost.target->is_self();
@@ -194,8 +201,9 @@ std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<C
 
 std::string curves_figure(const Step& step) {
   const std::vector<Curve> curves = curves_of(step);
-  return "<figure><figcaption>The fastest placement on each number of nodes. The ring is what was measured; bars are "
-         "95 % intervals, where the capture did not see the whole run.</figcaption>" +
+  return "<figure><figcaption>The fastest placement on each number of nodes. The ring is what was measured. "
+         "Bars say how far each time may be off; one without a mark is a range, no number. A mark without a bar is a "
+         "bound: no network is described.</figcaption>" +
          curves_svg(step, curves, 330, 260, "phone") + curves_svg(step, curves, 960, 340, "desk") +
          network_legend(curves) + "</figure>";
 }
@@ -207,12 +215,12 @@ std::string pareto_figure(const Step& step, const TargetPrediction* chosen) {
   std::string list;
   for (const TargetCost& cost : costs) {
     if (!cost.on_front) continue;
-    list += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.4g}</td></tr>", escaped(describe(*cost.target, true)),
-                        format_duration(cost.time_s), cost.node_hours);
+    list += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>", escaped(describe(*cost.target, true)),
+                        cost.saying.in_words(), cost.saying.is_number() ? fmt::format("{:.4g}", cost.node_hours) : "-");
   }
   return fmt::format(
              "<figure><figcaption>On the dashed front are the {} targets than which none is both faster and cheaper; "
-             "the others are pale.</figcaption>",
+             "the others are pale. Bars say how far each time may be off. Bounds are left out.</figcaption>",
              on_front) +
          pareto_svg(costs, curves, chosen, 330, 260, "phone") + pareto_svg(costs, curves, chosen, 960, 340, "desk") +
          network_legend(curves) +

@@ -7,8 +7,10 @@
 #include <cmath>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/network_name.h"
 #include "base/times.h"
 #include "report/advice.h"
 #include "report/curves.h"
@@ -69,7 +71,8 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
   if (const std::string program = command_line(step); !program.empty()) title += "  " + program;
   const std::size_t width = std::max(style.width, kNarrowest);
   if (curves.empty()) {
-    if (step.seen().is_too_little()) return shorten(title, width) + '\n' + closing_note(step, width);
+    if (step.seen().is_too_little() || !step.predictions.empty())
+      return shorten(title, width) + '\n' + closing_note(step, width);
     return shorten(title, width) + '\n' +
            wrap(step.running() ? "There is no prediction to draw yet; ask again in a moment."
                                : "There is no prediction to draw.",
@@ -81,8 +84,8 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
   for (const Curve& curve : curves) {
     for (const CurvePoint& point : curve.points) {
       all_nodes.insert(point.nodes);
-      low = std::min({low, *point.target->predicted_s, point.target->low_s.value_or(kNeverS)});
-      high = std::max({high, *point.target->predicted_s, point.target->high_s.value_or(0)});
+      low = std::min(low, point.saying.low_s);
+      high = std::max(high, point.highest_s());
     }
   }
   const TargetPrediction* const self = step.self();
@@ -123,18 +126,15 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
 
   Canvas canvas(plot_width, height);
   const auto& shapes = style.unicode ? kUnicodeMarks : kAsciiMarks;
-  bool intervals = false;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (const CurvePoint& point : curves[i].points) {
       const std::size_t x = column_of(point.nodes, i);
-      const TargetPrediction& target = *point.target;
-      if (target.low_s && target.high_s && *target.high_s < kNeverS) {
-        intervals = true;
-        for (std::size_t line = line_of(*target.high_s); line <= line_of(*target.low_s); ++line) {
-          canvas.put(x, line, style.unicode ? "│" : "|", static_cast<int>(i), false);
-        }
-      }
-      canvas.put(x, line_of(*target.predicted_s), shapes[i % kNetworks], static_cast<int>(i), true);
+      const int network = static_cast<int>(i);
+      for (std::size_t line = line_of(point.highest_s()); line <= line_of(point.saying.low_s); ++line)
+        canvas.put(x, line, style.unicode ? "│" : "|", network, false);
+      // A range has no place for a mark.
+      if (point.saying.form != advisor::Saying::Form::kRange)
+        canvas.put(x, line_of(point.saying.mark_s()), shapes[i % kNetworks], network, true);
     }
   }
   const std::string_view measured_mark = style.unicode ? "×" : "X";
@@ -169,21 +169,27 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
   out += std::string(label_width + 2, ' ') + "nodes\n\n";
 
   for (std::size_t i = 0; i < curves.size(); ++i) {
-    const auto best = std::min_element(
-        curves[i].points.begin(), curves[i].points.end(),
-        [](const CurvePoint& a, const CurvePoint& b) { return *a.target->predicted_s < *b.target->predicted_s; });
+    const CurvePoint& best = *std::min_element(
+        curves[i].points.begin(), curves[i].points.end(), [](const CurvePoint& a, const CurvePoint& b) {
+          return std::make_pair(!a.saying.has_interval(), *a.target->predicted_s) <
+                 std::make_pair(!b.saying.has_interval(), *b.target->predicted_s);
+        });
     std::string mark(shapes[i % kNetworks]);
     if (style.color) mark = std::string(kColors[i % kNetworks]) + mark + std::string(kPlain);
     out += "  " + mark + ' ' +
            shorten(
                fmt::format("{}{}: fastest on {}, {}", curves[i].network, curves[i].ran ? " (the network that ran)" : "",
-                           describe(*best->target, false), format_duration(*best->target->predicted_s)),
+                           describe(*best.target, false), best.saying.in_words()),
                width - 4) +
            '\n';
   }
   if (has_measured) out += fmt::format("  {} measured, {}\n", measured_mark, format_duration(measured_s));
-  if (intervals) {
-    out += fmt::format("  {} 95 % interval of what was not seen\n", style.unicode ? "│" : "|");
+  out += fmt::format("  {} how far a time may be off\n", style.unicode ? "│" : "|");
+  for (const Curve& curve : curves) {
+    if (!is_bound(curve.network, curve.points.back().nodes)) continue;
+    out += wrap(fmt::format("{}: on more than one node the least time, because the network is not described; {}",
+                            curve.network, advisor::kMeasureNetwork),
+                width, 2);
   }
   return out;
 }

@@ -105,21 +105,23 @@ std::string target_table(const Step& step, const PageStyle& style) {
     return width;
   };
 
-  constexpr std::size_t kFixed = 2 + 5 + 7 + 11 + 9 + 10;  // margin, Nodes, Kind, Predicted, Speedup, SelfError
+  constexpr std::size_t kFixed = 2 + 5 + 7 + 12 + 2 * 11 + 9;  // margin, Nodes, Kind, Predicted, Low, High, Speedup
   std::size_t rest = style.width > kFixed + 20 ? style.width - kFixed - 2 : 20;
   const bool cores = varies(&TargetPrediction::cores_per_node);
   const bool threads = varies(&TargetPrediction::threads);
   const bool speed = varies(&TargetPrediction::speed);
-  const bool interval =
-      std::any_of(targets.begin(), targets.end(), [](const TargetPrediction* t) { return t->seen_in_part(); });
   const bool any_oversubscribed = std::any_of(targets.begin(), targets.end(),
                                               [&](const TargetPrediction* t) { return is_oversubscribed(step, *t); });
   if (any_oversubscribed) rest -= std::min<std::size_t>(rest, 2);  // the mark
   if (cores) rest -= std::min<std::size_t>(rest, 6);
   if (threads) rest -= std::min<std::size_t>(rest, 8);
   if (speed) rest -= std::min<std::size_t>(rest, 6);
-  // The interval in place of the self-prediction error, which stands below the table, too.
-  if (interval) rest -= std::min<std::size_t>(rest, 2 * 11 - 10);
+  // Where it gets narrow: it is Measured by Predicted, and what kind a target is stands in its other columns.
+  constexpr std::size_t kLeastRest = 7 + 1 + 9;  // Network, Placement
+  const bool speedup_fits = rest >= kLeastRest;
+  if (!speedup_fits) rest += 9;
+  const bool kind_fits = rest >= kLeastRest;
+  if (!kind_fits) rest += 7;
   const std::size_t placement_width =
       std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.placement; }), 9, rest / 2);
   const std::size_t network_width = std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.network; }),
@@ -131,14 +133,11 @@ std::string target_table(const Step& step, const PageStyle& style) {
   if (speed) add("Speed", 5);
   add("Network", network_width);
   add("Placement", placement_width);
-  add("Kind", 6);
-  add("Predicted", 10);
-  if (interval) {
-    add("Low", 10);
-    add("High", 10);
-  }
-  add("Speedup", 8);
-  if (!interval) add("SelfError", 9);
+  if (kind_fits) add("Kind", 6);
+  add("Predicted", 11);
+  add("Low", 10);
+  add("High", 10);
+  if (speedup_fits) add("Speedup", 8);
 
   const Advice advice = advise(step);
   std::string out;
@@ -205,11 +204,10 @@ std::string facts(const Step& step, const PageStyle& style) {
           format_duration(*step.lbfd_cpu_s, 3), 100 * *step.lbfd_cpu_s / *cost.program_cpu_s));
     }
     if (cost.seen_in_part()) {
-      fact(fmt::format(
-          "Seen {:.1f} % of the run ({} recorded, {} counted){}.", 100 * *cost.seen_share,
-          count_of(cost.recorded_calls.value_or(0), "call"), count_of(cost.counted_calls.value_or(0), "call"),
-          step.seen().is_too_little() ? ""
-                                      : ": predictions are extrapolated, with a 95 % interval where it can be told"));
+      fact(fmt::format("Seen {:.1f} % of the run ({} recorded, {} counted){}.", 100 * *cost.seen_share,
+                       count_of(cost.recorded_calls.value_or(0), "call"),
+                       count_of(cost.counted_calls.value_or(0), "call"),
+                       step.seen().is_too_little() ? "" : ": predictions are extrapolated from it"));
     }
   } else if (const auto overhead = step.overhead_percent()) {
     fact(fmt::format("Capture overhead {:.2f} % of the ranks' processor time (capture {}, relay {}){}.", *overhead,

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "report/advice.h"
-#include "report/other_programs.h"
 #include "report/row_table.h"
 #include "report/text.h"
 
@@ -55,12 +53,13 @@ nlohmann::json json_of(const Saved& saved) {
 Trusted trusted(const Step& step) {
   if (step.running()) return Trusted::kRunning;
   if (step.state == StepState::kPartial) return Trusted::kPartial;
-  if (step.seen().is_too_little()) return Trusted::kSeenTooLittle;
+  const advisor::Doubt doubt = trust_of(step).doubt();
+  if (doubt == advisor::Doubt::kSeenTooLittle) return Trusted::kSeenTooLittle;
   const TargetPrediction* const self = step.self();
-  const auto error = step.self_error_percent();
-  if (self == nullptr || !self->predicted_s || !error || !used_node_hours(step)) return Trusted::kNoSelfPrediction;
-  if (std::fabs(*error) > kDoubtfulSelfErrorPercent) return Trusted::kSelfErrorTooLarge;
-  return lost_s(step) > 0 ? Trusted::kLostToOthers : Trusted::kTrusted;
+  if (self == nullptr || !self->predicted_s || !step.self_error_percent() || !used_node_hours(step))
+    return Trusted::kNoSelfPrediction;
+  if (doubt == advisor::Doubt::kLostToOthers) return Trusted::kLostToOthers;
+  return doubt == advisor::Doubt::kSelfErrorTooLarge ? Trusted::kSelfErrorTooLarge : Trusted::kTrusted;
 }
 
 std::string_view words_of(Trusted why) {
@@ -101,12 +100,12 @@ Saved saved_by(const Step& step) {
   const TargetPrediction* const target = advise(step).here;
   if (target == nullptr || !target->nodes) return out;
   const auto reference = reference_s(step, *target);
-  const auto half = half_width_percent(step, *target);
+  const auto saying = saying_of(step, *target);
   const TargetPrediction& self = *step.self();
-  if (!reference || !half || !self.nodes) return out;
+  if (!reference || !saying || !self.nodes) return out;
   const double now = std::min(*reference, *self.predicted_s) * static_cast<double>(*self.nodes) / kSecondsPerHour;
   const double then = *target->predicted_s * static_cast<double>(*target->nodes) / kSecondsPerHour;
-  const advisor::Gain gain = advisor::gain_of(now, then, *half);
+  const advisor::Gain gain = advisor::gain_of(now, then, saying->half_width_percent);
   out.advised = 1;
   out.saved = now * gain.percent / 100;
   out.low = now * gain.low_percent / 100;

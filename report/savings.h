@@ -20,15 +20,16 @@
 
 namespace lbf::report {
 
-// Why it is not known what a run would have saved, or kTrusted. The first that holds counts.
+// Why it is not known what a run would have saved, or kTrusted. The first that holds counts. Those of a complete run
+// with a self-prediction are advisor::Doubt.
 enum class Trusted : std::uint8_t {
   kTrusted,
   kRunning,
   kPartial,
-  kSeenTooLittle,      // protocol::SeenRun
+  kSeenTooLittle,
   kNoSelfPrediction,   // or no measured time
-  kSelfErrorTooLarge,  // above kDoubtfulSelfErrorPercent
   kLostToOthers,       // lost_s(): the measured time is not the program's own
+  kSelfErrorTooLarge,  // above advisor::kDoubtfulSelfErrorPercent
 };
 inline constexpr std::size_t kTrustedKinds = 7;
 Trusted trusted(const Step& step);

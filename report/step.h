@@ -23,10 +23,8 @@
 
 namespace lbf::report {
 
-// Above it a run counts as seen whole: what is missing does not show in any figure.
-inline constexpr double kWholeShare = 0.9995;
-
 using protocol::CallTotal;
+using protocol::kWholeShare;
 using protocol::name_of;
 using protocol::StepState;
 

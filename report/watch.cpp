@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "base/hostlist.h"
@@ -41,13 +42,20 @@ std::optional<double> replayed_percent(const Step& step) {
   return std::min(100.0, 100 * *self->measured_at_progress_s / *step.measured_s);
 }
 
-std::vector<const TargetPrediction*> by_time(const Step& step) {
-  std::vector<const TargetPrediction*> out;
+struct Shown {
+  const TargetPrediction* target;
+  advisor::Saying saying;
+};
+
+// What is only a bound, or not told, comes last.
+std::vector<Shown> by_time(const Step& step) {
+  std::vector<Shown> out;
   for (const TargetPrediction& target : step.predictions) {
-    if (target.predicted_s) out.push_back(&target);
+    if (auto saying = saying_of(step, target)) out.push_back({&target, std::move(*saying)});
   }
-  std::stable_sort(out.begin(), out.end(), [](const TargetPrediction* a, const TargetPrediction* b) {
-    return *a->predicted_s < *b->predicted_s;
+  std::stable_sort(out.begin(), out.end(), [](const Shown& a, const Shown& b) {
+    return std::make_pair(!a.saying.has_interval(), *a.target->predicted_s) <
+           std::make_pair(!b.saying.has_interval(), *b.target->predicted_s);
   });
   return out;
 }
@@ -87,21 +95,22 @@ std::string render_watch(const Step& step, const WatchSample* before, const Watc
   if (const auto error = step.self_error_percent()) coverage += fmt::format(", self-prediction {:+.1f} %", *error);
   line(coverage);
 
-  const std::vector<const TargetPrediction*> targets = by_time(step);
+  const std::vector<Shown> targets = by_time(step);
   const std::string note = closing_note(step, style.width);
   const auto note_lines = static_cast<std::size_t>(std::count(note.begin(), note.end(), '\n'));
   const std::size_t used = 5 + 4 + note_lines + 1;
   const std::size_t room = style.height > used + 3 ? style.height - used : 3;
   if (!targets.empty()) {
     out += '\n';
-    const std::size_t name_width = style.width > 60 ? style.width - 34 : 26;
-    out += "  " + fit("Target", name_width, true) + ' ' + fit("Predicted", 12, false) + ' ' + fit("Speedup", 9, false) +
+    const std::size_t name_width = style.width > 68 ? style.width - 42 : 26;
+    out += "  " + fit("Target", name_width, true) + ' ' + fit("Predicted", 20, false) + ' ' + fit("Speedup", 9, false) +
            '\n';
     for (std::size_t i = 0; i < std::min(room, targets.size()); ++i) {
-      const auto ratio = speedup(step, *targets[i]);
-      out += "  " + fit(describe(*targets[i], true) + (targets[i]->is_self() ? " (runs now)" : ""), name_width, true) +
-             ' ' + fit(format_duration(*targets[i]->predicted_s), 12, false) + ' ' +
-             fit(ratio ? fmt::format("{:.2f}x", *ratio) : "-", 9, false) + '\n';
+      const auto& [target, saying] = targets[i];
+      const auto ratio = saying.is_number() ? speedup(step, *target) : std::nullopt;
+      out += "  " + fit(describe(*target, true) + (target->is_self() ? " (runs now)" : ""), name_width, true) + ' ' +
+             fit(saying.in_words(), 20, false) + ' ' + fit(ratio ? fmt::format("{:.2f}x", *ratio) : "-", 9, false) +
+             '\n';
     }
     if (targets.size() > room) line(fmt::format("and {} more", targets.size() - room));
   }
@@ -116,10 +125,9 @@ std::string watch_line(const Step& step, const WatchSample* before, const WatchS
   if (const double seconds = seconds_between(before, now); seconds > 0) {
     out += " (" + rate(before->events, now.events, seconds, "") + ")";
   }
-  const std::vector<const TargetPrediction*> targets = by_time(step);
-  if (!targets.empty()) {
-    out += ", fastest " + describe(*targets.front(), true) + ' ' + format_duration(*targets.front()->predicted_s);
-  }
+  const std::vector<Shown> targets = by_time(step);
+  if (!targets.empty() && targets.front().saying.has_interval())
+    out += ", fastest " + describe(*targets.front().target, true) + ' ' + targets.front().saying.in_words();
   return printable(out);
 }
 

@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "base/network_name.h"
+#include "base/times.h"
 
 namespace lbf::advisor {
 
@@ -33,6 +37,92 @@ double Trust::half_width_percent(double change) const {
       break;
   }
   return kAssumedErrorPercent + of_change + not_seen + of_this_trace;
+}
+
+std::string_view name_of(Saying::Form form) {
+  constexpr std::array<std::string_view, 4> kNames{"number", "range", "at_best", "cannot_tell"};
+  return kNames[static_cast<std::size_t>(form)];
+}
+
+std::string Saying::in_words(int digits) const {
+  switch (form) {
+    case Form::kNumber:
+      return format_duration(predicted_s, digits);
+    case Form::kRange:
+      return format_duration(low_s, digits) + " to " + format_duration(high_s, digits);
+    case Form::kAtBest:
+      return "at best " + format_duration(low_s, digits);
+    case Form::kCannotTell:
+      break;
+  }
+  return "cannot tell";
+}
+
+std::string Saying::give_or_take() const {
+  return fmt::format("{:.{}f} %", half_width_percent, half_width_percent < 9.95 ? 1 : 0);
+}
+
+Doubt Trust::doubt() const {
+  if (!too_little_seen.empty()) return Doubt::kSeenTooLittle;
+  if (is_lost_to_others) return Doubt::kLostToOthers;
+  return std::fabs(self_error_percent.value_or(0)) > kDoubtfulSelfErrorPercent ? Doubt::kSelfErrorTooLarge
+                                                                               : Doubt::kNone;
+}
+
+Saying Trust::say(Seconds predicted_s, double change, std::string_view of_network, std::uint32_t of_nodes,
+                  double more_percent) const {
+  Saying saying;
+  saying.predicted_s = predicted_s;
+  const double low = half_width_percent(change) + more_percent;
+  const double half = low + (of_nodes > 1 && is_nominal(of_network) ? kNominalPercent : 0);
+  saying.half_width_percent = half;
+  if (doubt() == Doubt::kSeenTooLittle) {
+    saying.why = too_little_seen;
+    return saying;
+  }
+  saying.low_s = predicted_s * std::max(0.0, 1 - low / 100);
+  saying.high_s = predicted_s * (1 + half / 100);
+  if (is_bound(of_network, of_nodes)) {
+    saying.form = Saying::Form::kAtBest;
+    saying.why = "the network between nodes is not described";
+    saying.remedy = kMeasureNetwork;
+    return saying;
+  }
+  if (half < kWidestRangePercent) {
+    saying.form = doubt() != Doubt::kNone || half > kWidestNumberPercent ? Saying::Form::kRange : Saying::Form::kNumber;
+  }
+  if (!saying.is_number()) explain(saying, change, of_network, of_nodes);
+  return saying;
+}
+
+// Why it is no number, and what to do: of a doubt of the run, else of what widens the interval most.
+void Trust::explain(Saying& saying, double change, std::string_view of_network, std::uint32_t of_nodes) const {
+  const auto say = [&saying](std::string why, std::string_view remedy) {
+    saying.why = std::move(why);
+    saying.remedy = remedy;
+  };
+  const std::string captured = fmt::format("only {:.3g} % of the run was captured", 100 - unseen_percent);
+  constexpr std::string_view kRaiseLimit = "raise the overhead limit";
+  if (unseen_percent > 0 && !extrapolated_percent) return say(captured, kRaiseLimit);
+  if (doubt() == Doubt::kLostToOthers)
+    return say("others had its processors", "run it alone, its ranks pinned (srun --cpu-bind=cores)");
+  if (doubt() == Doubt::kSelfErrorTooLarge) {
+    const std::string why = fmt::format("the self-prediction error is {:+.1f} %", *self_error_percent);
+    if (is_bound(network, nodes)) return say(why + ", because the network is not described", kMeasureNetwork);
+    if (!network.empty() && of_network != network && change < 1)
+      return say(why, fmt::format("run it once on network {}", of_network));
+    return say(why, "pin the ranks (srun --cpu-bind=cores) and run it again");
+  }
+  if (of_nodes > 1 && is_nominal(of_network))
+    return say(fmt::format("{} is from public figures, not measured here", of_network), kMeasureNetwork);
+  if (extrapolated_percent.value_or(0) > kWidestNumberPercent / 2) return say(captured, kRaiseLimit);
+  if (lost_percent > kWidestNumberPercent / 2)
+    return say(fmt::format("{:.1f} % of the events were lost", lost_percent), "give the capture larger rings");
+  if (unmodelled_percent > kWidestNumberPercent / 2) {
+    return say(fmt::format("{:.1f} % of the time is in calls that are not modelled", unmodelled_percent),
+               "run it once there");
+  }
+  say("it differs too much from the run", "run it once there");
 }
 
 std::vector<std::string> Trust::notes() const {

@@ -1,10 +1,11 @@
-// Trust: how far predictions from a trace may be off, and a gain with its interval. What lbf-advise, lbf-report and the
-// line at the end of srun call a gain is one by this.
+// Trust: how far predictions from a trace may be off, how a prediction is therefore said, and a gain with its interval.
+// All outputs ask this: the line at the end of srun, tables, JSON, drawings and pages of all commands.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -33,6 +34,52 @@ inline constexpr double kErrorPerUnknownCollective = 0.05;
 inline constexpr std::uint64_t kLeastOutcomesOfProgram = 5;
 inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
 
+// On a network of public figures, which are best cases, above: assumed.
+inline constexpr double kNominalPercent = 25.0;
+// A self-prediction error above it says that the model misses something of this run: TSE Fig. 7 and Fig. 10 stay within
+// 8 %.
+inline constexpr double kDoubtfulSelfErrorPercent = 10.0;
+// A prediction that may be off by more is said as a range, not as a number.
+inline constexpr double kWidestNumberPercent = 25.0;
+// One that may be off by so much tells nothing: its range begins at 0.
+inline constexpr double kWidestRangePercent = 100.0;
+
+// Why predictions from a run are no numbers. The first that holds counts.
+enum class Doubt : std::uint8_t {
+  kNone,
+  kSeenTooLittle,      // protocol::SeenRun
+  kLostToOthers,       // its processors: the self-prediction error says little of the model
+  kSelfErrorTooLarge,  // above kDoubtfulSelfErrorPercent
+};
+
+// How a prediction is said.
+struct Saying {
+  enum class Form : std::uint8_t {
+    kNumber,
+    kRange,      // it cannot be trusted, or may be off by more than kWidestNumberPercent
+    kAtBest,     // no network is described between its nodes: low_s alone counts
+    kCannotTell  // too little was seen, or it may be off by all of it
+  };
+  Form form = Form::kCannotTell;
+  Seconds predicted_s = 0;
+  Seconds low_s = 0;              // but for kCannotTell
+  Seconds high_s = 0;             // kNumber, kRange
+  double half_width_percent = 0;  // in percent of predicted_s
+  std::string why;                // of all but kNumber: what is not known
+  std::string remedy;             // the one thing that helps, as one says it to a user; empty: `why` says it
+
+  bool is_number() const { return form == Form::kNumber; }
+  bool has_interval() const { return form == Form::kNumber || form == Form::kRange; }
+  // Where a drawing has its mark. A range has none.
+  Seconds mark_s() const { return form == Form::kAtBest ? low_s : predicted_s; }
+  // "12.30 s", "9.80 s to 14.2 s", "at best 1.57 s", "cannot tell". DIGITS: format_duration.
+  std::string in_words(int digits = 4) const;
+  // "8.7 %", "13 %": of a number.
+  std::string give_or_take() const;
+};
+// In JSON: "number", "range", "at_best", "cannot_tell".
+std::string_view name_of(Saying::Form form);
+
 // What lbfd knows of predictions that were made for another configuration than the one that ran, and of what
 // was measured there later (docs/lbfd.md, "Programs and outcomes").
 struct OutcomeErrors {
@@ -54,6 +101,10 @@ struct Trust {
   // Half width of the interval that what was seen gives for the run that was captured; nothing: it cannot be told.
   std::optional<double> extrapolated_percent = 0.0;
   double unknown_collectives_percent = 0;  // of a library that is known by its family alone
+  std::string too_little_seen;             // not empty: why there is no prediction (SeenRun::why_no_prediction)
+  bool is_lost_to_others = false;          // others than the job had its processors, and it shows
+  std::string network;                     // the one that ran; empty: not known
+  std::uint32_t nodes = 1;                 // that ran
 
   // What the interval rests on.
   enum class Basis { kAssumption, kSelfError, kSite, kProgram };
@@ -64,9 +115,20 @@ struct Trust {
   // unmodelled, unknown and left to chance in it already. `change`: predicted time there over that of what ran.
   // REQUIRES: change > 0.
   double half_width_percent(double change) const;
+  Doubt doubt() const;
+  // The one rule of how a prediction is said. NETWORK, NODES: of its target; CHANGE: as above; MORE_PERCENT: on top of
+  // the half width, what memory bandwidth may change. REQUIRES: change > 0.
+  Saying say(Seconds predicted_s, double change, std::string_view network, std::uint32_t nodes,
+             double more_percent = 0) const;
   // One line for each thing that is not as it should be.
   std::vector<std::string> notes() const;
+
+ private:
+  void explain(Saying& saying, double change, std::string_view network, std::uint32_t nodes) const;
 };
+
+// What to do about a network that is not described, or from public figures.
+inline constexpr std::string_view kMeasureNetwork = "measure the network: lbf-calibrate --name NAME";
 
 // Of the objective's value, in percent of `now`.
 struct Gain {

@@ -106,7 +106,12 @@ int print_accuracy(HttpClient& client, const Selection& selection, const ReportO
   }
   const auto lines = report::parse_accuracy(response->body);
   if (!lines) return kReportMessages.fail(lines.error());
-  const int status = write_report(render_accuracy(*lines, table_style(options)));
+  std::string text = render_accuracy(*lines, table_style(options));
+  if (!options.any_parsable() && !options.no_header) {
+    if (const std::string sentence = accuracy_sentence(*lines); !sentence.empty())
+      text += '\n' + report::wrap(sentence, report::kTextWidth, 0);
+  }
+  const int status = write_report(text);
   if (status == 0 && lines->front().errors.outcomes == 0) {
     const std::string which = describe_filters(selection) + describe_window(selection);
     std::fprintf(stderr,

@@ -49,6 +49,13 @@ TEST(Accuracy, WithoutOutcomesThereIsNothingButTheHeader) {
   TableStyle style;
   style.header = false;
   EXPECT_EQ(render_accuracy(*lines, style), "");
+  EXPECT_EQ(accuracy_sentence(*lines), "");
+}
+
+TEST(Accuracy, InTheWordsOfAPrediction) {
+  const auto lines = parse_accuracy(kAnswer);
+  ASSERT_TRUE(lines.ok());
+  EXPECT_THAT(accuracy_sentence(*lines), testing::StartsWith("Give or take 7.5 %: 90 % of these predictions"));
 }
 
 TEST(Accuracy, AnAnswerOfAnotherKindIsRefused) {

@@ -37,6 +37,7 @@ TEST(Curves, TheNetworkThatRanIsFirstAndNodesAscend) {
 TEST(Curves, TheFastestOfANodeCountAndNothingUnknown) {
   Step step;
   step.predictions = {target(2, "a", 9.0), target(2, "a", 7.0), target(4, "a", std::nullopt), target(2, "b", 8.0)};
+  step.predictions[0].kind = "self";
   step.predictions.push_back(target(1, "a", 3.0));
   step.predictions.back().nodes.reset();
   const std::vector<Curve> curves = curves_of(step);
@@ -50,6 +51,8 @@ TEST(Costs, TheParetoFront) {
   Step step;
   // 10 s on 1 node; 6 s on 2 (more node-seconds); 6 s on 4 (beaten); 20 s on 1 (beaten).
   step.predictions = {target(1, "a", 20.0), target(4, "a", 6.0), target(2, "a", 6.0), target(1, "a", 10.0)};
+  step.predictions[0].kind = "self";
+  step.predictions.push_back(target(2, "zero", 1.0));  // a bound is on no front
   std::vector<std::pair<double, bool>> seen;
   for (const TargetCost& cost : costs_of(step)) seen.emplace_back(cost.node_hours * 3600, cost.on_front);
   EXPECT_THAT(

@@ -141,6 +141,28 @@ TEST(Html, ARunningOrAPartialStepAndWindows) {
   EXPECT_THAT(page_of(fixture("running.json")[0]), HasSubstr("Measured so far"));
 }
 
+TEST(Html, EveryTimeThatIsDrawnHasTheIntervalThatTheWordsGive) {
+  Step step = fixture("normal.json")[0];
+  const std::string curves = html::curves_figure(step);
+  const auto count = [](const std::string& text, std::string_view what) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  const std::string kBar = "stroke-width=\"1.5\"";
+  EXPECT_EQ(count(curves, kBar), 2 * 5U) << "of five times, for a phone and for a desk";
+  EXPECT_EQ(count(html::pareto_figure(step, nullptr), kBar), 2 * 5U);
+  EXPECT_THAT(curves, HasSubstr("1 node, lan-100: 12.30 s (11.2"));  // 8.7 %
+  step.predictions[2].memory_percent = 50;
+  EXPECT_THAT(html::curves_figure(step), HasSubstr("1 node, lan-100: 5.0"));
+  step.predictions[2].network = "zero";
+  step.predictions[2].nodes = 2;
+  const std::string bound = html::curves_figure(step);
+  EXPECT_THAT(bound, HasSubstr("2 nodes, zero: at best 5.0"));
+  EXPECT_EQ(count(bound, kBar), 2 * 4U);
+  EXPECT_EQ(count(html::pareto_figure(step, nullptr), kBar), 2 * 4U) << "a bound is on no front";
+}
+
 TEST(Html, TheTargetThatIsShown) {
   Step step = fixture("normal.json")[0];
   // The advised one on the network that ran: 1 node, 12.3 s instead of 15.2 s.

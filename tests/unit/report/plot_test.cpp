@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "report/advice.h"
 #include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
@@ -76,8 +77,8 @@ TEST(Plot, LongerIsHigherAndMoreNodesAreFurtherRight) {
 }
 
 TEST(Plot, HeightsAreProportional) {
-  // 0 to 40 s on 41 lines: a line is a second.
-  const std::vector<std::string> lines = lines_of(render_plot(two_networks(), ascii(80, 41)));
+  // 0 to 50 s on 51 lines: a line is a second.
+  const std::vector<std::string> lines = lines_of(render_plot(two_networks(), ascii(80, 51)));
   const int top = place_of(lines, 'o').first;
   EXPECT_EQ(place_of(lines, 'X').first - top, 20);
   EXPECT_EQ(place_of(lines, '^').first - top, 35);
@@ -88,25 +89,44 @@ TEST(Plot, TheLegendNamesNetworksAndTheBest) {
   EXPECT_THAT(text, HasSubstr("o a (the network that ran): fastest on 4 nodes, 10.00 s"));
   EXPECT_THAT(text, HasSubstr("^ b: fastest on 4 nodes, 5.000 s"));
   EXPECT_THAT(text, HasSubstr("X measured, 20.00 s"));
-  EXPECT_THAT(text, Not(HasSubstr("interval")));
+  EXPECT_THAT(text, Not(HasSubstr("least time")));
 }
 
-TEST(Plot, Intervals) {
+// Bars were drawn only where the capture had not seen the whole run.
+TEST(Plot, TheIntervalThatTheWordsGive) {
   Step step = two_networks();
-  step.predictions[2].low_s = 5;
-  step.predictions[2].high_s = 30;
-  const std::vector<std::string> lines = lines_of(render_plot(step, ascii(80, 41)));
-  const auto [line, column] = place_of(lines, '^');
-  ASSERT_GE(line, 0);
-  int bars = 0;
-  for (const std::string& text : lines) {
-    for (std::size_t at = 12; at < text.size(); ++at) bars += text[at] == '|' ? 1 : 0;
-  }
-  EXPECT_EQ(bars, 25) << "26 lines from 30 s to 5 s, one of them is the mark";
-  EXPECT_THAT(lines.back(), HasSubstr("95 % interval"));
-  // An interval without an end is not drawn.
-  step.predictions[2].high_s.reset();
-  EXPECT_THAT(render_plot(step, ascii()), Not(HasSubstr("interval")));
+  step.predictions = {target(2, "a", "self", 20)};
+  step.predictions.push_back(target(4, "a", "LBF", 10));
+  step.measured_s.reset();
+  // Without a measured time 8 %, and 8 % |ln(1/2)| for the change: 10 s, 8.65 to 11.35 s.
+  const auto saying = saying_of(step, step.predictions[1]);
+  ASSERT_TRUE(saying);
+  EXPECT_NEAR(saying->low_s, 8.65, 0.01);
+  step.predictions[1].memory_percent = 70;  // 1.65 to 18.35 s: a range
+  const auto bars_of = [&] {
+    int bars = 0;
+    for (const std::string& text : lines_of(render_plot(step, ascii(80, 51)))) {
+      for (std::size_t at = 12; at < text.size(); ++at) bars += text[at] == '|' ? 1 : 0;
+    }
+    return bars;
+  };
+  const int of_range = bars_of();
+  EXPECT_NEAR(of_range, (18.35 - 1.65) / 0.5 + 1.6 * 2 / 0.5, 4) << "a line is half a second";
+  const std::string text = render_plot(step, ascii(80, 51));
+  EXPECT_THAT(text, HasSubstr("| how far a time may be off"));
+  EXPECT_THAT(text, HasSubstr("a (the network that ran): fastest on 4 nodes, 1.6"));
+  step.predictions[1].memory_percent = 0;
+  EXPECT_LT(bars_of(), of_range);
+}
+
+TEST(Plot, ABoundHasAMarkAndNoBar) {
+  Step step = two_networks();
+  step.network = "zero";
+  step.predictions = {target(1, "zero", "self", 20), target(2, "zero", "LBF", 10)};
+  const std::string text = render_plot(step, ascii(80, 51));
+  EXPECT_THAT(text, HasSubstr("zero: on more than one node the least time"));
+  EXPECT_THAT(text, HasSubstr("lbf-calibrate --name"));
+  EXPECT_THAT(text, HasSubstr("fastest on 1 node, 20.00 s"));
 }
 
 TEST(Plot, NoLineIsWiderThanAskedForAndNothingIsTooNarrow) {
@@ -151,7 +171,7 @@ TEST(Plot, ASingleTimeAndNone) {
 
 TEST(Plot, ManyNetworksAndNodeCounts) {
   Step step = two_networks();
-  step.predictions.clear();
+  step.predictions.resize(1);
   for (std::uint32_t nodes = 1; nodes <= 4096; nodes *= 2) {
     for (int network = 0; network < 10; ++network)
       step.predictions.push_back(target(nodes, "n" + std::to_string(network), "LBF", 100.0 / nodes + network));

@@ -33,13 +33,13 @@ TEST_F(Render, ANormalStep) {
   4 ranks on 2 nodes (node[1-2]), network lan-100, user alice
   started 2023-11-14T22:13:20, measured 15.20 s, complete
 
-  Nodes Network  Placement Kind    Predicted  Speedup SelfError
-  ----- -------- --------- ------ ---------- -------- ---------
-      2 lan-100  block     self      15.02 s    1.01x     -1.2%
-      1 lan-100  block     LBF       12.30 s    1.24x     -1.2% *
-      4 lan-100  block     LBF       19.50 s    0.78x     -1.2%
-      1 lan-fast block     LBF+NF    12.29 s    1.24x     -1.2% *
-      2 lan-fast block     NF        8.000 s    1.90x     -1.2%
+  Nodes Network  Placement Kind     Predicted        Low       High  Speedup
+  ----- -------- --------- ------ ----------- ---------- ---------- --------
+      2 lan-100  block     self       15.02 s    13.95 s    16.09 s    1.01x
+      1 lan-100  block     LBF        12.30 s    11.23 s    13.37 s    1.24x *
+      4 lan-100  block     LBF        19.50 s    17.71 s    21.29 s    0.78x
+      1 lan-fast block     LBF+NF     12.29 s    11.22 s    13.36 s    1.24x *
+      2 lan-fast block     NF         8.000 s    7.028 s    8.972 s    1.90x
   * more ranks or threads than processors on a node: such predictions are the
   least exact ones.
 
@@ -88,7 +88,7 @@ TEST_F(Render, ATargetThatIsDeferred) {
   last.speedup.reset();
   last.why_deferred = "no room";
   const std::string text = render_step(step, PageStyle{});
-  EXPECT_THAT(text, HasSubstr("deferred        -"));
+  EXPECT_THAT(text, HasSubstr("deferred          -          -        -\n"));
   EXPECT_THAT(text,
               HasSubstr("1 target is deferred until lbfd has room; ask again later, or now: lbf-whatif\n123.0\n"));
   last.deferred_for_good = true;
@@ -98,14 +98,13 @@ TEST_F(Render, ATargetThatIsDeferred) {
 
 TEST_F(Render, ARunThatWasCapturedInWindows) {
   const std::string text = page("windows.json");
-  EXPECT_THAT(text, AllOf(HasSubstr("Low"), HasSubstr("High"), HasSubstr("57.00 s"), HasSubstr("61.80 s")));
+  EXPECT_THAT(text, AllOf(HasSubstr("Low"), HasSubstr("High"), HasSubstr("53.28 s"), HasSubstr("65.52 s")));
   EXPECT_THAT(text, Not(HasSubstr("SelfError"))) << "it stands below the table";
   EXPECT_THAT(text, HasSubstr("Capture overhead 0.71 to 0.94 %"));
   EXPECT_THAT(text, HasSubstr("Starting the capture took 32.9 ms once (programs 28.0 ms, relays 4.90 ms)"));
   EXPECT_THAT(text, HasSubstr("lbfd's replays took 4.78 s of processor time, 2.00 % of the program's"));
   EXPECT_THAT(text, HasSubstr("Seen 8.1 % of the run"));
   EXPECT_THAT(text, HasSubstr("Only 8.1 % of the run was captured"));
-  EXPECT_THAT(page("normal.json"), Not(HasSubstr("High"))) << "columns of their own only where they are needed";
 }
 
 TEST_F(Render, SharesAreOfWhatWasSeen) {
@@ -125,7 +124,7 @@ TEST_F(Render, ATargetOnWhichTheProgramWouldNotEnd) {
   elsewhere.speedup.reset();
   elsewhere.why_stuck = "cyclic wait";
   const std::string page = render_step(step, PageStyle{});
-  EXPECT_THAT(page, HasSubstr("2 lan-fast block     NF          stuck        -     -1.2%\n"));
+  EXPECT_THAT(page, HasSubstr("2 lan-fast block     NF           stuck          -          -        -\n"));
   EXPECT_THAT(page, Not(HasSubstr("On network lan-fast")));
 }
 

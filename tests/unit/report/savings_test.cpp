@@ -45,7 +45,7 @@ TEST(Savings, NodeHoursOfTheAdvisedConfigurationWithItsInterval) {
   const TargetPrediction* const here = advise(one).here;
   ASSERT_NE(here, nullptr);
   EXPECT_EQ(*here->nodes, 2u);
-  const double half = *half_width_percent(one, *here) / 100;
+  const double half = saying_of(one, *here)->half_width_percent / 100;
   const Saved saved = saved_by(one);
   EXPECT_EQ(saved.advised, 1u);
   EXPECT_DOUBLE_EQ(saved.used, 4);

@@ -95,6 +95,90 @@ TEST(Trust, WithoutMeasuredTimeOutcomesServe) {
   EXPECT_THAT(trust.notes(), testing::Not(Contains(HasSubstr("is taken"))));
 }
 
+using Form = Saying::Form;
+
+TEST(Saying, ANumberWithItsInterval) {
+  Trust trust;
+  trust.self_error_percent = 0.5;
+  const Saying saying = trust.say(10, 1, "lan", 2);
+  EXPECT_EQ(saying.form, Form::kNumber);
+  EXPECT_DOUBLE_EQ(saying.half_width_percent, 5 + 1.25);
+  EXPECT_DOUBLE_EQ(saying.low_s, 10 * (1 - 0.0625));
+  EXPECT_DOUBLE_EQ(saying.high_s, 10 * (1 + 0.0625));
+  EXPECT_EQ(saying.in_words(), "10.00 s");
+  EXPECT_EQ(saying.give_or_take(), "6.2 %");
+  EXPECT_EQ(saying.why + saying.remedy, "");
+}
+
+// "2 nodes would take 1.57 s on zero, give or take 24 %": the line of every first lbf-run.
+TEST(Saying, NoNetworkIsABoundAcrossNodes) {
+  Trust trust;
+  trust.self_error_percent = 0.5;
+  const Saying saying = trust.say(1.57, 0.5, "zero", 2);
+  EXPECT_EQ(saying.form, Form::kAtBest);
+  EXPECT_DOUBLE_EQ(saying.low_s, 1.57 * (1 - (5 + 1.25 + 8 * std::log(2)) / 100)) << "with the error of the model";
+  EXPECT_EQ(saying.in_words(), "at best 1.385 s");
+  EXPECT_FALSE(saying.has_interval());
+  EXPECT_THAT(saying.remedy, HasSubstr("lbf-calibrate --name"));
+  EXPECT_EQ(trust.say(1.57, 1, "zero", 1).form, Form::kNumber) << "on one node it is not used";
+}
+
+TEST(Saying, PublicFiguresAreARange) {
+  Trust trust;
+  trust.self_error_percent = 0.5;
+  const Saying saying = trust.say(10, 1, "nominal-hdr", 2);
+  EXPECT_EQ(saying.form, Form::kRange);
+  EXPECT_DOUBLE_EQ(saying.half_width_percent, 5 + 1.25 + kNominalPercent);
+  EXPECT_EQ(saying.in_words(3), "9.38 s to 13.1 s") << "real networks are no faster";
+  EXPECT_THAT(saying.why, HasSubstr("nominal-hdr is from public figures"));
+  EXPECT_EQ(saying.remedy, kMeasureNetwork);
+  EXPECT_EQ(trust.say(10, 1, "nominal-hdr", 1).form, Form::kNumber);
+}
+
+// A warning stood below eight numbers.
+TEST(Saying, WhatCannotBeTrustedIsNoNumber) {
+  Trust trust;
+  trust.network = "lan";
+  trust.self_error_percent = 10.0;
+  EXPECT_EQ(trust.say(10, 1, "lan", 2).form, Form::kNumber);
+  trust.self_error_percent = 10.1;
+  EXPECT_EQ(trust.doubt(), Doubt::kSelfErrorTooLarge);
+  const Saying here = trust.say(10, 1, "lan", 2);
+  EXPECT_EQ(here.form, Form::kRange);
+  EXPECT_EQ(here.why, "the self-prediction error is +10.1 %");
+  EXPECT_THAT(here.remedy, HasSubstr("pin the ranks"));
+  EXPECT_EQ(trust.say(10, 0.5, "fast", 2).remedy, "run it once on network fast");
+  trust.network = "zero";
+  trust.nodes = 2;
+  EXPECT_EQ(trust.say(10, 1, "zero", 1).remedy, kMeasureNetwork) << "the error is the network's";
+  trust.self_error_percent = 1;
+  trust.is_lost_to_others = true;
+  EXPECT_EQ(trust.doubt(), Doubt::kLostToOthers);
+  EXPECT_EQ(trust.say(10, 1, "lan", 1).form, Form::kRange);
+  EXPECT_THAT(trust.say(10, 1, "lan", 1).remedy, HasSubstr("run it alone"));
+}
+
+TEST(Saying, AWideIntervalIsARangeAndTheWidestTellsNothing) {
+  Trust trust;
+  trust.self_error_percent = 0;
+  const double self = 5 + 1.25 * kLeastErrorPercent;
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestNumberPercent - self).form, Form::kNumber);
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestNumberPercent - self + 0.01).form, Form::kRange);
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestRangePercent - self - 0.01).form, Form::kRange);
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestRangePercent - self).form, Form::kCannotTell);
+  trust.unseen_percent = 92;
+  trust.extrapolated_percent = 30;
+  EXPECT_EQ(trust.say(10, 1, "lan", 2).remedy, "raise the overhead limit");
+  trust.extrapolated_percent.reset();
+  const Saying unknown = trust.say(10, 1, "lan", 2);
+  EXPECT_EQ(unknown.in_words(), "cannot tell");
+  EXPECT_EQ(unknown.why, "only 8 % of the run was captured");
+  EXPECT_EQ(unknown.remedy, "raise the overhead limit");
+  trust.too_little_seen = "only 0.2 % of the run was captured";
+  EXPECT_EQ(trust.doubt(), Doubt::kSeenTooLittle);
+  EXPECT_EQ(trust.say(10, 1, "zero", 2).form, Form::kCannotTell) << "no bound either: it is extrapolated";
+}
+
 TEST(Gain, OfTheObjectivesValue) {
   const Gain gain = gain_of(100, 80, 10);
   EXPECT_NEAR(gain.percent, 20, 1e-9);
