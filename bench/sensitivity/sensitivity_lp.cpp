@@ -1,8 +1,8 @@
 // bench/sensitivity/run's other half: for one trace, times, slopes and curves as lbf has them, and the linear programs
 // of the same questions in CPLEX's format, for a solver. Prints one line of JSON.
 //
-// An LP has the times of one target in ns; the parameter is a variable that a row named "parameter" fixes, whose dual
-// is the slope.
+// An LP has the times of one target in units of which its run takes 10,000, because a solver's tolerance is absolute;
+// the parameter is a variable that a row named "parameter" fixes, whose dual is the slope.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -134,8 +134,8 @@ LinearProgram write_program(const Question& question) {
   return program;
 }
 
-void save_program(const LinearProgram& program, Parameter parameter, double factor, const std::string& path) {
-  constexpr double kNsPerS = 1e9;
+void save_program(const LinearProgram& program, Parameter parameter, double factor, Seconds unit_s,
+                  const std::string& path) {
   std::FILE* const file = std::fopen(path.c_str(), "w");
   if (file == nullptr) fail(path + ": cannot be written");
   std::fprintf(file, "Minimize\n end: v%u\nSubject To\n parameter: p = %.17g\n", program.variables, factor);
@@ -143,8 +143,8 @@ void save_program(const LinearProgram& program, Parameter parameter, double fact
     std::fprintf(file, " v%u", row.variable);
     if (row.from != 0) std::fprintf(file, " - v%u", row.from);
     const Seconds scaled = engine::scaled_s(row.offset, parameter);
-    if (scaled != 0) std::fprintf(file, " %+.17g p", -kNsPerS * scaled);
-    std::fprintf(file, " >= %.17g\n", kNsPerS * (row.offset.value - scaled));
+    if (scaled != 0) std::fprintf(file, " %+.17g p", -scaled / unit_s);
+    std::fprintf(file, " >= %.17g\n", (row.offset.value - scaled) / unit_s);
   }
   std::fprintf(file, "End\n");
   if (std::fclose(file) != 0) fail(path + ": cannot be written");
@@ -165,6 +165,8 @@ nlohmann::json answer(const Question& question, const std::vector<double>& facto
   start_s = cpu_s();
   const LinearProgram program = write_program(question);
   out["problem_s"] = cpu_s() - start_s;
+  const Seconds unit_s = std::max(plain.lbf_s, 1e-9) / 1e4;
+  out["unit_s"] = unit_s;
   out["rows"] = program.rows.size();
   out["variables"] = program.variables;
   for (const Parameter parameter : engine::kParameters) {
@@ -195,7 +197,7 @@ nlohmann::json answer(const Question& question, const std::vector<double>& facto
     for (const double factor : factors) {
       const std::string path =
           folder + "/" + std::string(engine::parameter_name(parameter)) + "-" + std::to_string(factor) + ".lp";
-      save_program(program, parameter, factor, path);
+      save_program(program, parameter, factor, unit_s, path);
       const auto replayed =
           predict(question, {engine::scaled(question.target, parameter, factor)}, engine::Clocks::kComposed);
       const engine::Tangent tangent = engine::tangent_of(replayed.front(), parameter, factor);

@@ -202,7 +202,7 @@ std::string shown_value(const engine::Target& target, Parameter parameter, doubl
   if (parameter == Parameter::kLatency && latency_s > 0) return format_number(1e6 * latency_s * factor, "%.3g") + " us";
   if (parameter == Parameter::kGap && byte_s > 0) return format_number(1e-6 / (byte_s * factor), "%.3g") + " MB/s";
   if (parameter == Parameter::kSpeed && target.speed_of_node.empty())
-    return "speed " + format_number(target.speed / factor, "%.3g");
+    return format_number(target.speed / factor, "%.3g");
   return "x " + format_number(factor, "%.3g");
 }
 

@@ -54,7 +54,7 @@ struct TargetSensitivity {
   std::string bound_by() const;
 };
 
-// A parameter that is FACTOR times what it is on the target: "12 us", "850 MB/s", "speed 0.5", "x 2".
+// A parameter that is FACTOR times what it is on the target: "12 us", "850 MB/s", "0.5" of the speed, "x 2".
 std::string shown_value(const engine::Target& target, engine::Parameter parameter, double factor);
 
 std::string sensitivity_table(const SensitivityAnswer& answer, const std::vector<engine::Target>& targets,

@@ -153,7 +153,7 @@ TEST(Curves, EqualReplaysAtEachFactor) {
     }
   }
   EXPECT_GE(curves_seen, kCurves);
-  EXPECT_GT(breakpoints, 100);
+  EXPECT_GT(breakpoints, 50);
   EXPECT_GT(jumps, 0) << "what is not convex is said";
 }
 
