@@ -58,7 +58,12 @@ TEST(Trust, EveryDoubtIsSaid) {
   Trust trust;
   EXPECT_THAT(trust.notes(), Contains(HasSubstr("no self-prediction error")));
   EXPECT_EQ(trust.notes().size(), 1U);
-  trust = {-5, 2, 50, 3, 4, "rank 3 stopped", {}, {}};
+  trust.self_error_percent = -5;
+  trust.lost_percent = 2;
+  trust.wildcard_percent = 50;
+  trust.unmodelled_percent = 3;
+  trust.approximated_percent = 4;
+  trust.why_partial = "rank 3 stopped";
   const std::vector<std::string> notes = trust.notes();
   for (const char* const part : {"-5.0 %", "rank 3 stopped", "2.0 % of the events", "50.0 % of the messages",
                                  "3.0 % of the time", "4.0 % of the collectives"}) {
