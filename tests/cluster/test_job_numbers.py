@@ -39,7 +39,7 @@ class JobNumbers(ClusterCase):
         """srun's last line is the result of this very run."""
         self.assertEqual(0, done.status, done)
         self.assertNotRegex(done.err, "not reached|were lost|see lbf-report")
-        self.assertRegex(done.err, r"(?m)^lbf: .*; self-prediction error .*: lbf-report -j ")
+        self.assertRegex(done.err, r"(?m)^lbf: .*(self-prediction error|to get a number).*: lbf-report -j ")
 
     def test_each_run_has_its_own_row(self):
         first, job = self.predict("--nodes=2", "--ntasks=2", self.program("steps"), "60")

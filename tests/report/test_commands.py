@@ -217,7 +217,7 @@ class Plotting(unittest.TestCase):
         self.assertEqual(drawing.count("×"), 1)
         self.assertIn("lan-1g (the network that ran): fastest on 8 nodes, 01:28", legend.replace("88.00 s", "01:28"))
         self.assertIn("34.00 s", legend)
-        self.assertIn("95 % interval", legend)
+        self.assertIn("how far a time may be off", legend)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_ascii(self):
@@ -242,7 +242,7 @@ class Plotting(unittest.TestCase):
     def test_nothing_to_draw(self):
         self.assertIn("There is no prediction to draw.", self.plot(one=step(predictions=[])))
         stuck = step(predictions=[prediction(2, "x", "LBF", 1.0, predicted_s=None, speedup=None, why_stuck="waits")])
-        self.assertIn("There is no prediction to draw.", self.plot(one=stuck))
+        self.assertIn("The configuration that ran has no prediction yet", self.plot(one=stuck))
 
 
 class Savings(unittest.TestCase):

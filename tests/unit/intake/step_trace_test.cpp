@@ -91,7 +91,7 @@ TEST_F(StepTraceTest, GoesOnAfterReopening) {
 // What came before a start is looked at when the next batch comes: its communicators are known then.
 TEST_F(StepTraceTest, CommunicatorsAreKnownAfterReopening) {
   const auto batch_on = [](std::uint64_t sequence, std::uint32_t comm, bool defines) {
-    const std::vector<std::uint64_t> members = {77, 0, 0, 1};
+    const std::vector<std::uint64_t> members = {77 + sequence, 0, 0, 1};
     BatchEncoder encoder;
     Event event;
     event.comm = comm;
