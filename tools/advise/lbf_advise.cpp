@@ -336,10 +336,11 @@ int print_script(const CommandLine& line, const std::string& script, const Advis
   const Result<std::string> text = changed_script(line, script, result);
   if (!text) return kMessages.fail(text.error());
   if (line.output.empty()) return kMessages.write(*text, "script");
+  struct stat of_script {};
+  const bool has_mode = ::stat(line.script.c_str(), &of_script) == 0;  // before: it may be the output
   if (const Result<void> written = write_whole_file(line.output, *text); !written)
     return kMessages.fail(written.error());
-  struct stat of_script {};
-  if (::stat(line.script.c_str(), &of_script) == 0) (void)::chmod(line.output.c_str(), of_script.st_mode & 07777);
+  if (has_mode) (void)::chmod(line.output.c_str(), of_script.st_mode & 07777);
   return 0;
 }
 

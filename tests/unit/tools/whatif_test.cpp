@@ -124,7 +124,7 @@ TEST_F(WhatIf, SensitivityHasBreakpointsAndTolerance) {
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out,
               AllOf(HasSubstr("\nsensitivity of 2 nodes, block, network n\n  bound by: work 97 %, overhead 2.7 %\n"),
-                    HasSubstr("\nlatency      1e+06 us    0 %  2.5e+06 us"), HasSubstr("\nspeed ")));
+                    HasSubstr("\nlatency    1e+06 us    0 %  2.5e+06 us"), HasSubstr("\nspeed ")));
   EXPECT_THAT(run(asked + " --html -").out, AllOf(HasSubstr("id=\"sensitivity-0\""), HasSubstr("<circle ")));
   const nlohmann::json narrow = nlohmann::json::parse(run(asked + " --range 0.5:2 --json").out);
   EXPECT_EQ(narrow["predictions"][0]["sensitivity"]["parameters"][0]["curve"].size(), 2u);
