@@ -215,6 +215,10 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   result.predictions = replay->predictor->predictions();
   result.costs = (*trace)->costs();
   result.stats = replay->predictor->stats();
+  result.self = (*trace)->self();
+  result.trust = (*trace)->trust()
+                     ? *(*trace)->trust()
+                     : trust_of_replay(result.stats, result.predictions.front(), mpi.rules, result.why_partial);
   if (line.sensitivity.given()) {
     const auto replay_again =
         [&](const std::vector<engine::Target>& probed) -> Result<std::vector<engine::Prediction>> {

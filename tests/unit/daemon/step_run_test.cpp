@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "event/mpi_function_table.h"
 #include "predictor/daemon/http/step_json.h"
@@ -65,6 +67,33 @@ class StepRunTest : public testing::Test {
 
   test::TemporaryDirectory directory_;
 };
+
+// The first run of every user: "2 nodes would take 1.57 s on zero, give or take 24 %".
+TEST_F(StepRunTest, WithoutADescribedNetworkSeveralNodesAreABoundAndRanges) {
+  std::filesystem::copy(LBF_NOMINAL_DIR, directory_.path() + "/nominal");
+  daemon::StepView view = *run(test::RingProgram(), {0, 0, 0, 0, 1, 1, 1, 1}, "one");
+  for (db::PredictionRecord& one : view.predictions) one.self_error_percent = 1;  // the ring has no waits in its calls
+  EXPECT_THAT(view.record.notes, testing::Contains("from public figures, not measured here: nominal-1gbe, "
+                                                   "nominal-25gbe, nominal-hdr"));
+  const nlohmann::json said = daemon::step_json(view, daemon::StepDetail::kFull).at("predictions");
+  std::map<std::string, int> on_several;
+  for (const nlohmann::json& one : said) {
+    const std::string network = one.at("network");
+    SCOPED_TRACE(one.at("target").get<std::string>() + ", " + network);
+    if (one.at("nodes") == 1) {
+      EXPECT_EQ(network, "zero");
+      continue;
+    }
+    ++on_several[network];
+    EXPECT_EQ(one.at("trust"), network == "zero" ? "at_best" : "range");
+    EXPECT_EQ(one.at("interval_high_s").is_null(), network == "zero");
+    EXPECT_LT(one.at("interval_low_s"), one.at("predicted_s"));
+    EXPECT_NE(one.at("why_no_number"), "");
+    EXPECT_NE(one.at("remedy"), "");
+  }
+  EXPECT_EQ(on_several.size(), 4u);
+  EXPECT_THAT(said.at(0).at("remedy"), testing::HasSubstr("lbf-calibrate --name"));
+}
 
 TEST_F(StepRunTest, TheOrderOfStreamsDoesNotMatter) {
   const test::RingProgram program;

@@ -88,7 +88,8 @@ TEST_F(WhatIf, Fig3Is7) {
   EXPECT_EQ(p.at("lbf_s"), 7.0);
   EXPECT_EQ(p.at("rank_finish_s"), nlohmann::json({7.0, 4.0, 6.0}));
   EXPECT_EQ(p.at("partial"), false);
-  EXPECT_THAT(run(fig3_ + fig3_options_).out, HasSubstr("7.000000"));
+  EXPECT_EQ(p.at("trust"), "at_best");
+  EXPECT_THAT(run(fig3_ + fig3_options_).out, HasSubstr("at best  6.440000")) << "8 % less, which is assumed";
 }
 
 // Rank 0 works 5 s and 0.5 s for its message, which flies 1 s and 1 s more for its bytes: it is there at 7.5, and at 9
@@ -491,7 +492,7 @@ TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
   EXPECT_TRUE(json["predictions"][1]["lbf_s"].is_null());
   EXPECT_THAT(json["predictions"][1]["why_stuck"].get<std::string>(), testing::StartsWith("cyclic wait: "));
   EXPECT_THAT(run(trace + " --nodes 2 --network zero," + strict).out,
-              AllOf(HasSubstr("1.000000"), HasSubstr("stuck\n")));
+              AllOf(HasSubstr("at best"), testing::ContainsRegex("stuck +- +-\n")));
 }
 
 // Rank 0 computes for 4 s and sends to rank 1: 1 s below one switch, 2 s over two levels, 8 s where nobody
@@ -562,6 +563,39 @@ TEST_F(WhatIf, NominalNetworksAreFoundByNameAndSaidToBeNominal) {
   write("nominal-x.toml", "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
   EXPECT_THAT(run(options + " --network nominal-x").out,
               HasSubstr("own"));  // the site's own file comes first
+}
+
+// 7 s on each; 8 % is taken where nobody knows the self-prediction error, and 25 % above for public figures.
+TEST_F(WhatIf, WhatIsNoNumberIsNotPrintedAsOne) {
+  ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/nominal"));
+  for (const char* const name : {"measured", "nominal/nominal-x"}) {
+    const std::string base = std::filesystem::path(name).filename();
+    write(name + std::string(".toml"),
+          "name = \"" + base + "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
+  }
+  const std::string options =
+      fig3_ + " --placement map=0,0,1 --networks-dir " + dir_ + " --network zero,measured,nominal-x";
+  EXPECT_THAT(run(options).out,
+              AllOf(testing::ContainsRegex("zero +none +1 +at best +6.440000 +- \\*\n"),
+                    testing::ContainsRegex("measured +none +1 +7.000000 +6.440000 +7.560000 \\*\n"),
+                    testing::ContainsRegex("nominal-x +none +1 +range +6.440000 +9.310000 \\*\n"),
+                    HasSubstr("\n  at best: the network between nodes is not described; to get a number, measure the "
+                              "network: lbf-calibrate --name NAME\n"),
+                    HasSubstr("\n  range: nominal-x is from public figures, not measured here; to get a number, ")));
+  const nlohmann::json said = nlohmann::json::parse(run(options + " --json").out).at("predictions");
+  const nlohmann::json& bound = said.at(0);
+  EXPECT_EQ(bound.at("lbf_s"), 7.0);
+  EXPECT_EQ(bound.at("trust"), "at_best");
+  EXPECT_NEAR(bound.at("interval_low_s"), 6.44, 1e-9);
+  EXPECT_TRUE(bound.at("interval_high_s").is_null());
+  EXPECT_EQ(bound.at("remedy"), "measure the network: lbf-calibrate --name NAME");
+  EXPECT_EQ(said.at(1).at("trust"), "number");
+  EXPECT_EQ(said.at(1).at("why_no_number"), "");
+  EXPECT_EQ(said.at(2).at("trust"), "range");
+  EXPECT_NEAR(said.at(2).at("interval_high_s"), 9.31, 1e-9);
+  EXPECT_THAT(run(options + " --html -").out,
+              AllOf(HasSubstr("aria-label=\"at best 6.440 s\"><circle "), HasSubstr("aria-label=\"7.000 s\"><path "),
+                    HasSubstr("aria-label=\"6.440 s to 9.310 s\"><path "), HasSubstr("<p>at best: the network ")));
 }
 
 TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {
