@@ -429,6 +429,54 @@ TEST_F(StepRunTest, SettingsOfCollectivesAreNoted) {
                         "approximated"));
 }
 
+Seconds sum_of_path(const db::StepRecord& step) {
+  Seconds sum = 0;
+  for (const auto& part : {step.path_work_s, step.path_copies_s, step.path_overhead_s, step.path_latency_inside_s,
+                           step.path_latency_between_s, step.path_bytes_inside_s, step.path_bytes_between_s,
+                           step.path_kept_s, step.path_unseen_s})
+    sum += part.value_or(-1000);
+  return sum;
+}
+
+// A token goes round 4 ranks on 2 nodes: in each of 160 rounds two hops inside a node and two between. Rank r works
+// 1 + r ms in a round, before it waits for the token: the others' is hidden, but for the first round's.
+TEST_F(StepRunTest, OfACompleteStepIsKnownWhatItsLongestPathIsMadeOf) {
+  std::ofstream(directory_.path() + "/default.toml")
+      << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 5000.0], [1000, 7000.0]]\n"
+         "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1000.0]]\n";
+  test::RingProgram program;
+  const auto view = run(program, kInTurns, "path");
+  const db::StepRecord& step = view->record;
+  ASSERT_EQ(step.state, db::StepState::kComplete) << step.why_partial;
+  EXPECT_NEAR(sum_of_path(step), view->predictions.at(0).predicted_s, 1e-9) << "each rank had a processor";
+  EXPECT_NEAR(*step.path_latency_between_s, 160 * 2 * 0.005, 1e-9);
+  EXPECT_NEAR(*step.path_bytes_between_s, 160 * 2 * 0.002, 1e-9);
+  EXPECT_NEAR(*step.path_latency_inside_s, 160 * 2 * 0.001, 1e-9);
+  EXPECT_NEAR(*step.path_rank_work_s, 160 * 0.0025, 1e-9);
+  EXPECT_GE(*step.path_work_s, 160 * 0.001 - 1e-9) << "rank 0's";
+  EXPECT_EQ(step.path_unseen_s, 0);
+
+  program.killed_rank = 2;
+  const auto partial = run(program, kInTurns, "partial");
+  EXPECT_EQ(partial->record.state, db::StepState::kPartial);
+  EXPECT_FALSE(partial->record.path_work_s);
+}
+
+// 4 ranks on a node of 2 processors, links that are shared: the path is that of ranks with a processor each, without
+// contention.
+TEST_F(StepRunTest, WhatRanksShareIsNotInTheirPath) {
+  std::ofstream(directory_.path() + "/default.toml")
+      << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000.0]]\n[contention]\nmodel = \"nic\"\n"
+         "bandwidth_MBps = 1.0\n";
+  test::RingProgram program;
+  program.ranks_of_node = {{0, 1, 2, 3}, {4}};
+  program.all_send_first = true;
+  const auto view = run(program, kInTurns, "shared");
+  ASSERT_EQ(view->record.state, db::StepState::kComplete) << view->record.why_partial;
+  EXPECT_LT(sum_of_path(view->record), 0.9 * view->predictions.at(0).predicted_s);
+  EXPECT_GE(*view->record.path_work_s, 160 * 0.005 - 1e-9) << "rank 4's";
+}
+
 // With a tiny limit a stream that is ahead waits on disk, and everything still comes out.
 TEST_F(StepRunTest, AStreamThatIsAheadWaitsForTheOthers) {
   daemon::StepRunOptions options;
