@@ -322,8 +322,18 @@ std::string target_body(const WhatIfResult& result, const ProcedureAnswer& answe
 std::string sensitivity_body(const TargetSensitivity& of) {
   const std::vector<engine::Parameter>& parameters = of.answer.asked.parameters;
   std::string out = fmt::format("<p>Bound by: {}.</p>", escaped(of.bound_by()));
-  std::vector<Curve> curves;
+  if (const std::string imbalance = of.imbalance(); !imbalance.empty())
+    out += "<p>W" + escaped(imbalance.substr(1)) + ".</p>";
   std::vector<std::vector<std::string>> rows;
+  for (const PathGrouping& grouping : kPathGroupings) {
+    for (const TargetSensitivity::PathRow& row : of.path_rows(grouping.by, kMostPathRows)) {
+      rows.push_back({grouping.words, row.name, fmt::format("{:.6g}", row.seconds),
+                      fmt::format("{:.1f} %", of.seen_s() > 0 ? 100 * row.seconds / of.seen_s() : 0)});
+    }
+  }
+  out += table({"Critical path by", "Name", "Seconds", "Of the time"}, rows, 2);
+  rows.clear();
+  std::vector<Curve> curves;
   for (std::size_t p = 0; p < of.curves.size(); ++p) {
     const engine::SensitivityCurve& found = of.curves[p];
     Curve& curve = curves.emplace_back();

@@ -71,6 +71,7 @@ Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
       eager_up_to_(options.eager_up_to),
       marks_first_(options.marks_first),
       local_work_(options.local_work),
+      marks_functions_(options.marks_functions),
       ghosts_(store),
       channels_(store, ghosts_),
       one_sided_(ranks, store, options.eager_up_to),
@@ -346,7 +347,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   }
   const std::uint64_t before = state.events;
   for (const Event& event : events) {
-    Result<void> fed = procedures_ ? feed_shifted(rank, state, event) : feed_one(rank, state, event);
+    Result<void> fed = marks_functions_ ? feed_marked(rank, state, event) : feed_one(rank, state, event);
     if (!fed) {
       stats_.events += state.events - before;
       return fed;
@@ -552,12 +553,14 @@ Result<void> Matcher::feed_look(Rank rank, RankState& state, const Event& event,
 void Matcher::shift_procedures(ProcedurePlan plan) {
   store_.set_row_width(plan.scenarios.size() + plan.profiled.size());
   procedures_.emplace(store_.ranks(), store_, std::move(plan));
+  marks_functions_ = true;
 }
 
-Result<void> Matcher::feed_shifted(Rank rank, RankState& state, Event event) {
+Result<void> Matcher::feed_marked(Rank rank, RankState& state, Event event) {
   function_ = event.function;
+  one_sided_.set_function(event.function);
   const bool is_wrong = state.exited || state.closed || !are_durations(event);
-  if (!is_wrong) procedures_->take(rank, event);
+  if (procedures_ && !is_wrong) procedures_->take(rank, event);
   return feed_one(rank, state, event);
 }
 

@@ -45,6 +45,8 @@ struct MatchOptions {
   bool marks_first = false;
   // What the copies and reductions of collectives are (kCopy, kReduce).
   bool local_work = false;
+  // Op::function is set, as with a ProcedurePlan.
+  bool marks_functions = false;
 };
 
 class Matcher {
@@ -227,8 +229,8 @@ class Matcher {
   Result<void> feed_look(Rank rank, RankState& state, const Event& event, const Sleep& sleep);
   // The sleep that is held, if any, becomes blocked time.
   void keep_sleep(Rank rank, const Sleep& sleep);
-  // feed_one, with procedures.
-  Result<void> feed_shifted(Rank rank, RankState& state, Event event);
+  // feed_one, with functions and procedures.
+  Result<void> feed_marked(Rank rank, RankState& state, Event event);
   Result<void> feed_send(Rank rank, RankState& state, const Event& event);
   Result<void> feed_start_recv(Rank rank, RankState& state, const Event& event);
   Result<void> feed_end_recv(Rank rank, RankState& state, const Event& event);
@@ -283,13 +285,14 @@ class Matcher {
   Bytes eager_up_to_;
   bool marks_first_;
   bool local_work_;
+  bool marks_functions_;
   MpiSetup mpi_;
   std::optional<NodeLayout> world_layout_;
   Ghosts ghosts_;
   ChannelTable channels_;
   OneSided one_sided_;
   std::optional<ProcedureShift> procedures_;
-  std::uint16_t function_ = 0;  // of the event in hand, where there is a plan
+  std::uint16_t function_ = 0;  // of the event in hand, where functions are marked
   Rank closed_ranks_ = 0;
   CountedVector<RankState> ranks_;
   CountedMap<std::uint32_t, Communicator> communicators_;

@@ -108,6 +108,14 @@ TEST_F(WhatIf, SensitivityHasBreakpointsAndTolerance) {
   EXPECT_EQ(said.at("bound_by"), "work 97 %, overhead 2.7 %");
   EXPECT_EQ(said.at("critical_path").at("work_s"), 9.0);
   EXPECT_EQ(said.at("critical_path").at("latencies_between"), 0.0);
+  EXPECT_EQ(said.at("critical_path").at("by_rank"),
+            nlohmann::json::parse(R"([{"name": "1", "seconds": 9.25, "work_s": 9.0, "overhead_s": 0.25}])"));
+  EXPECT_EQ(said.at("critical_path").at("by_communicator"),
+            nlohmann::json::parse(R"([{"name": "MPI_COMM_WORLD", "seconds": 0.25, "overhead_s": 0.25}])"));
+  EXPECT_EQ(said.at("critical_path").at("by_call")[0].at("name"), "(not said)") << "a text trace names no functions";
+  EXPECT_EQ(said.at("critical_path").at("by_procedure"), nlohmann::json::array());
+  EXPECT_EQ(said.at("critical_path").at("mean_work_s"), 7.0);
+  EXPECT_EQ(said.at("critical_path").at("imbalance_s"), 2.0);
   ASSERT_EQ(said.at("parameters").size(), 2u);
   const nlohmann::json& latency = said["parameters"][0];
   EXPECT_EQ(latency.at("name"), "latency");
@@ -125,8 +133,16 @@ TEST_F(WhatIf, SensitivityHasBreakpointsAndTolerance) {
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out,
               AllOf(HasSubstr("\nsensitivity of 2 nodes, block, network n\n  bound by: work 97 %, overhead 2.7 %\n"),
+                    HasSubstr("\n  work 97 %, of which 22 % imbalance: a rank has 76 % on average\n"
+                              "  by call: (not said) 2.7 %\n  by rank: 1 100 %\n"
+                              "  by communicator: MPI_COMM_WORLD 2.7 %\nPARAMETER "),
                     HasSubstr("\nlatency    1e+06 us    0 %  2.5e+06 us"), HasSubstr("\nspeed ")));
-  EXPECT_THAT(run(asked + " --html -").out, AllOf(HasSubstr("id=\"sensitivity-0\""), HasSubstr("<circle ")));
+  EXPECT_THAT(run(asked + " --html -").out,
+              AllOf(HasSubstr("id=\"sensitivity-0\""), HasSubstr("<circle "), HasSubstr("Critical path by")));
+  const std::string in_procedures =
+      write("p.lbf", "lbf-trace 1\nranks 1\n0 enter 1 proc=solve\n0 leave 3 proc=solve\n0 exit 0\n");
+  EXPECT_THAT(run(in_procedures + " --nodes 1 --network " + network + " --sensitivity speed").out,
+              HasSubstr("  by rank: 0 100 %\n  by procedure: solve 75 %\n"));
   const nlohmann::json narrow = nlohmann::json::parse(run(asked + " --range 0.5:2 --json").out);
   EXPECT_EQ(narrow["predictions"][0]["sensitivity"]["parameters"][0]["curve"].size(), 2u);
   EXPECT_TRUE(narrow["predictions"][0]["sensitivity"]["parameters"][0]["tolerance"][0]["factor"].is_null());
