@@ -215,7 +215,9 @@ void expect_same_ops(Side& with, Side& without) {
       ASSERT_EQ(op.flags, other.flags);
       ASSERT_EQ(op.work_s, other.work_s);
       ASSERT_EQ(op.call_s, other.call_s);
-      if (engine::is_local_work(op.kind)) ASSERT_EQ(op.local_bytes(), other.local_bytes());
+      if (engine::is_local_work(op.kind)) {
+        ASSERT_EQ(op.local_bytes(), other.local_bytes());
+      }
       ASSERT_EQ(op.names_message(), other.names_message());
       if (!op.names_message()) return;
       ASSERT_EQ(twin.try_emplace(op.message(), other.message()).first->second, other.message());
@@ -275,7 +277,9 @@ TEST_P(RepeatedCollectives, AreTheSameBitsAsSpelledOut) {
       const Result<void> other = without.matcher.feed(rank, event);
       ASSERT_EQ(one.ok() ? "" : one.error().message, other.ok() ? "" : other.error().message);
       is_over = !one;
-      if (bound != 0) ASSERT_LE(with.matcher.plans().memory_bytes(), bound / 16 + (Bytes{4} << 10));
+      if (bound != 0) {
+        ASSERT_LE(with.matcher.plans().memory_bytes(), bound / 16 + (Bytes{4} << 10));
+      }
       if (!replays || fed % 7 != 0) continue;
       for (Side* const side : {&with, &without}) {
         side->matcher.settle();
