@@ -125,9 +125,9 @@ int main(int argc, char** argv) {
   std::vector<std::string> modes{"dedicated", "shared"};
   CLI::App app{"Events per second and peak memory of the replay core.", "replay_throughput"};
   app.add_option("--events", events, "about this many per trace")->check(CLI::Range(1u, 1u << 30));
-  app.add_option("--pattern", patterns, "ring, stencil2d, alltoall")
+  app.add_option("--pattern", patterns, "ring, stencil2d, alltoall, allreduce")
       ->delimiter(',')
-      ->check(CLI::IsMember({"ring", "stencil2d", "alltoall"}));
+      ->check(CLI::IsMember({"ring", "stencil2d", "alltoall", "allreduce"}));
   app.add_option("--ranks", ranks)->delimiter(',')->check(CLI::Range(2, 1 << 20));
   app.add_option("--targets", targets)->delimiter(',')->check(CLI::Range(1, 1024));
   app.add_option("--mode", modes, "dedicated, composed, followed, shared (default dedicated, shared)")

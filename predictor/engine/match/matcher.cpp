@@ -74,6 +74,8 @@ Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
       marks_functions_(options.marks_functions),
       ghosts_(store),
       channels_(store, ghosts_),
+      has_plans_(options.plans),
+      plans_(store, channels_),
       one_sided_(ranks, store, options.eager_up_to),
       ranks_(store.account()),
       communicators_(store.account()),
@@ -85,14 +87,15 @@ Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
 
 Bytes Matcher::memory_bytes() const {
   const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-  const Bytes scratch = of(steps_) + of(step_ops_) + of(values_) + of(mpi_.node_of_rank);
+  const Bytes scratch =
+      of(steps_) + of(step_ops_) + of(taken_by_) + of(part_messages_) + of(values_) + of(mpi_.node_of_rank);
   const Bytes layout = world_layout_ ? world_layout_->memory_bytes() : 0;
   // A number and its index in a tree node.
   const Bytes windows =
       of(windows_) +
       window_of_number_.size() * (sizeof(std::map<std::uint64_t, std::uint32_t>::value_type) + 4 * sizeof(void*));
   const Bytes procedures = procedures_ ? procedures_->memory_bytes() : 0;
-  return records_.size() * sizeof(Record) + scratch + layout + windows + procedures;
+  return records_.size() * sizeof(Record) + plans_.memory_bytes() + scratch + layout + windows + procedures;
 }
 
 void Matcher::set_mpi(MpiSetup setup) {

@@ -60,6 +60,7 @@ class PredictorOfTargets final : public Predictor {
 
   void set_limits(EngineLimits limits) override {
     limits_ = std::move(limits);
+    matcher_->bound_memory(limits_.memory_bytes);
     store_->budget().set_look([this] { return why_give_up(); });
   }
 
