@@ -89,7 +89,7 @@ void PathNotes::bound_parts() {
   };
   count();
   if (parts_ <= limits_.most_parts) return;
-  const std::size_t most = std::max(kLeastParts, limits_.most_parts / notes_.size());
+  const std::size_t most = std::max(limits_.least_parts, limits_.most_parts / notes_.size());
   for (Note& note : notes_) {
     if (note.parts.size() > most) fold(note.parts, most, [](PathPlace& place) { place.rank = PathPlace::kOtherRanks; });
     if (note.parts.size() > most) {

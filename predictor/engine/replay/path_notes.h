@@ -53,10 +53,10 @@ class PathNotes {
   struct Limits {
     std::size_t notes_between = std::size_t{1} << 16;  // that are new since the last collect(), before the next one
     // Notes that were summed up, with all their places. Beyond that, ranks with little time become one, then calls,
-    // communicators and procedures; but each note has a few places.
+    // communicators and procedures.
     std::size_t most_parts = std::size_t{1} << 21;
+    std::size_t least_parts = 16;  // of a note, whatever that makes
   };
-  static constexpr std::size_t kLeastParts = 16;
 
   explicit PathNotes(Limits limits) : limits_(limits), full_at_(limits.notes_between) { notes_.emplace_back(); }
 
