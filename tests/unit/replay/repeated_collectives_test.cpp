@@ -124,7 +124,6 @@ class RandomProgram {
     if (comm == 0) return;
     for (const Rank rank : members_[comm]) add(rank, EventKind::kCommFree).comm = static_cast<std::uint32_t>(comm);
     members_[comm] = {members_[comm].front()};  // it goes on, and is told that there is none
-    if (chance(2)) members_.resize(comm);
   }
   // One member does not record what the others do.
   void skip(std::size_t comm) {
