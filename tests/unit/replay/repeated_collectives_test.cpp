@@ -188,7 +188,7 @@ reduce = [[0, 0], [1024, 2]]
 // One matching, and who reads it.
 struct Side {
   Side(Rank ranks, const engine::Target* target, bool plans)
-      : store(ranks, 1), matcher(ranks, store, {kEagerBytes, true, true, plans}) {
+      : store(ranks, 1), matcher(ranks, store, {kEagerBytes, true, true, false, plans}) {
     if (target != nullptr) replay.emplace(std::vector<const engine::Target*>{target}, store);
   }
   engine::OpStore store;
