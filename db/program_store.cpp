@@ -13,6 +13,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/network_name.h"
 #include "cost/predicted_cost.h"
 #include "db/statement_values.h"
 
@@ -332,7 +333,7 @@ void ProgramStore::record(SQLite::Database& connection, StepRow row, const StepR
   // How long a suspended job ran is known to half a second only; who else ran says nothing about predictions.
   if (predictions.empty() || step.measured_s.value_or(0) <= 0 || step.longest_stop_s > 0 || step.is_disturbed) return;
   const PredictionRecord& ran = predictions.front();
-  if (ran.kind != "self") return;
+  if (ran.kind != "self" || is_bound(ran.network, ran.nodes)) return;
   if (is_whole(ran)) insert_outcome(connection, row, row, program, step, TargetDistance::kSelf, ran.predicted_s);
   insert_outcomes(connection, row, program, step, ran);
 }

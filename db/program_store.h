@@ -90,8 +90,8 @@ class ProgramStore {
   Result<std::map<std::string, double>> procedure_calls_per_s(const ProgramHint& hint) const;
 
   // Inside the caller's transaction (StepStore::put): the step's run, its program and its outcomes, instead of what
-  // was stored of them. Of a step that is not complete, or whose capture ended before the program, the run only. Throws
-  // SQLite::Exception.
+  // was stored of them. Of a step that is not complete, or whose capture ended before the program, the run only; of one
+  // on several nodes without a described network no outcomes, as its predictions are bounds. Throws SQLite::Exception.
   static void record(SQLite::Database& connection, StepRow row, const StepRecord& step,
                      const std::vector<PredictionRecord>& predictions);
 

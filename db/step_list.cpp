@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/network_name.h"
+
 namespace lbf::db {
 namespace {
 
@@ -64,8 +66,8 @@ void read_predictions_of(SQLite::Database& connection, const ListValues& values,
 const PredictionRecord* fastest_of(const std::vector<PredictionRecord>& predictions) {
   const PredictionRecord* fastest = nullptr;
   for (const PredictionRecord& prediction : predictions) {
-    if (prediction.is_known() && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s))
-      fastest = &prediction;
+    if (!prediction.is_known() || !is_measured(prediction.network, prediction.nodes)) continue;
+    if (fastest == nullptr || prediction.predicted_s < fastest->predicted_s) fastest = &prediction;
   }
   return fastest;
 }

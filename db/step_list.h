@@ -40,7 +40,7 @@ Result<void> read_predictions(Database& database, const ListValues& values, std:
 
 // The predictions of a step that are listed where not every target is.
 bool is_listed(const PredictionRecord& prediction, const PredictionRecord* fastest);
-// nullptr: there is none that ends and is not deferred.
+// On a measured network. nullptr: there is none that ends and is not deferred.
 const PredictionRecord* fastest_of(const std::vector<PredictionRecord>& predictions);
 
 }  // namespace lbf::db

@@ -9,6 +9,7 @@
 #include "db/prediction_store.h"
 #include "db/procedure_store.h"
 #include "db/program_store.h"
+#include "db/step_list.h"
 #include "db/step_reader.h"
 
 namespace lbf::db {
@@ -63,13 +64,8 @@ void insert_calls(SQLite::Database& connection, StepRow row, const StepRecord& s
 
 // The predictions that a list of steps shows, so that it reads no others.
 std::optional<std::int64_t> fastest_position(const std::vector<PredictionRecord>& predictions) {
-  std::optional<std::int64_t> fastest;
-  for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (!predictions[i].is_known()) continue;
-    if (!fastest || predictions[i].predicted_s < predictions[static_cast<std::size_t>(*fastest)].predicted_s)
-      fastest = static_cast<std::int64_t>(i);
-  }
-  return fastest;
+  const PredictionRecord* const fastest = fastest_of(predictions);
+  return fastest != nullptr ? std::optional<std::int64_t>(fastest - predictions.data()) : std::nullopt;
 }
 
 std::optional<std::int64_t> self_position(const std::vector<PredictionRecord>& predictions) {

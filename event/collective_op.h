@@ -27,6 +27,21 @@ constexpr bool is_neighbour(CollectiveOp op) {
   return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
 }
 
+// The byte counts come as values.
+constexpr bool has_byte_counts(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::kGatherv:
+    case CollectiveOp::kScatterv:
+    case CollectiveOp::kAllgatherv:
+    case CollectiveOp::kAlltoallv:
+    case CollectiveOp::kAlltoallw:
+    case CollectiveOp::kReduceScatter:
+      return true;
+    default:
+      return is_neighbour(op);
+  }
+}
+
 // "allreduce", as a trace's reader knows it.
 constexpr std::string_view name_of(CollectiveOp op) {
   constexpr std::array<std::string_view, kCollectiveOpCount> kNames{"barrier",

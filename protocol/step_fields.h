@@ -103,6 +103,20 @@ struct StepFields {
   Known<kSide, std::uint32_t> ranks_per_domain{};
   Known<kSide, double> memory_demand_MBps{};
   Known<kSide, double> memory_most_MBps{};
+  // What the program is recognised by: build id, of an interpreter its script, too. Empty: not known, or not complete.
+  std::string program_id;
+  // What the longest path through the run is made of (docs/adr/0016-scaling.md), on the network that ran, where each
+  // rank and thread has a processor; of a step that is complete. Nothing: it was not replayed for that.
+  std::optional<Seconds> path_work_s;
+  std::optional<Seconds> path_rank_work_s;  // not of the path: work of a rank, the mean
+  std::optional<Seconds> path_copies_s;     // and reductions, in collectives
+  std::optional<Seconds> path_overhead_s;   // protocol processing of messages
+  std::optional<Seconds> path_latency_inside_s;
+  std::optional<Seconds> path_latency_between_s;
+  std::optional<Seconds> path_bytes_inside_s;
+  std::optional<Seconds> path_bytes_between_s;
+  std::optional<Seconds> path_kept_s;    // first contacts, blocked time
+  std::optional<Seconds> path_unseen_s;  // between capture windows
   Known<kSide, Seconds> capture_s{};
   Known<kSide, Seconds> relay_cpu_s{};
   Known<kSide, Seconds> lbfd_cpu_s{};  // processor time of its replays
@@ -186,6 +200,17 @@ inline constexpr auto kStepTable = [] {
       Field{&S::ranks_per_domain, "ranks_per_domain", "ranks_per_domain", Unit::kCount, {"DomainRanks", 11}, "ranks, one for each processor at most, of the fullest memory domain where it ran; 0 if the network file has no `[memory]`"},
       Field{&S::memory_demand_MBps, "memory_demand_MBps", "memory_demand_MBps", Unit::kFactor, {"MemoryDemand", 12}, "of a rank with a memory domain for itself, 10^6 bytes per second, from earlier runs with other numbers of ranks per domain; 0 if unknown, or too little to show"},
       Field{&S::memory_most_MBps, "memory_most_MBps", "memory_most_MBps", Unit::kFactor, kNoColumn, "`memory_demand_MBps` is not more than this; 0 if unknown"},
+      Field{&S::program_id, "program_id", computed("ifnull((SELECT p.build_id || iif(p.script = '', '', ' ' || p.script) FROM run p WHERE p.step_row = s.step_row), '')"), Unit::kNone, kNoColumn, "what the program is recognised by; \"\" if not known, or while it runs", In::kFull | In::kRows},
+      Field{&S::path_work_s, "path_work_s", "path_work_s", Unit::kSeconds, kNoColumn, "of the longest path, on the network that ran with a processor for each rank and thread: work; null if the step is not complete or was not replayed for that, and so are all `path_` keys", In::kFull | In::kRows},
+      Field{&S::path_rank_work_s, "path_rank_work_s", "path_rank_work_s", Unit::kSeconds, kNoColumn, "work of a rank, the mean; not of the path", In::kFull | In::kRows},
+      Field{&S::path_copies_s, "path_copies_s", "path_copies_s", Unit::kSeconds, kNoColumn, "of the path: copies and reductions in collectives", In::kFull | In::kRows},
+      Field{&S::path_overhead_s, "path_overhead_s", "path_overhead_s", Unit::kSeconds, kNoColumn, "of the path: protocol processing of messages", In::kFull | In::kRows},
+      Field{&S::path_latency_inside_s, "path_latency_inside_s", "path_latency_inside_s", Unit::kSeconds, kNoColumn, "of the path: empty messages inside a node", In::kFull | In::kRows},
+      Field{&S::path_latency_between_s, "path_latency_between_s", "path_latency_between_s", Unit::kSeconds, kNoColumn, "of the path: empty messages between nodes", In::kFull | In::kRows},
+      Field{&S::path_bytes_inside_s, "path_bytes_inside_s", "path_bytes_inside_s", Unit::kSeconds, kNoColumn, "of the path: what longer messages take more, inside a node", In::kFull | In::kRows},
+      Field{&S::path_bytes_between_s, "path_bytes_between_s", "path_bytes_between_s", Unit::kSeconds, kNoColumn, "of the path: what longer messages take more, between nodes", In::kFull | In::kRows},
+      Field{&S::path_kept_s, "path_kept_s", "path_kept_s", Unit::kSeconds, kNoColumn, "of the path: first contacts and blocked time", In::kFull | In::kRows},
+      Field{&S::path_unseen_s, "path_unseen_s", "path_unseen_s", Unit::kSeconds, kNoColumn, "of the path: between capture windows", In::kFull | In::kRows},
       Field{&S::capture_s, "capture_s", "capture_s", Unit::kSeconds, {"CaptureTime", 11}, "sum over all ranks and their threads"},
       Field{&S::relay_cpu_s, "relay_cpu_s", "relay_cpu_s", Unit::kSeconds, {"RelayCPU", 10}, "sum over the nodes' relays"},
       Field{&S::lbfd_cpu_s, "lbfd_cpu_s", computed("r.lbfd_cpu_s"), Unit::kSeconds, {"LbfdCPU", 10}, "processor time of the step's replays"},

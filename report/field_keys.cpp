@@ -49,6 +49,15 @@ std::string row_keys_of_savings() {
                   "predictions.nodes,predictions.network,predictions.why_stuck,predictions.why_deferred");
 }
 
+std::string row_keys_of_scaling() {
+  return with_key(std::string(kOfEveryStep),
+                  "user,command,command_cut,state,why_partial,ranks,node_count,network,threads,start,measured_s,"
+                  "others_s,limited_s,program_id,path_work_s,path_rank_work_s,path_copies_s,path_overhead_s,"
+                  "path_latency_inside_s,path_latency_between_s,path_bytes_inside_s,path_bytes_between_s,path_kept_s,"
+                  "path_unseen_s,predictions.kind,predictions.cores,predictions.predicted_s,"
+                  "predictions.self_error_percent,predictions.seen_share,predictions.low_s,predictions.high_s");
+}
+
 std::string with_key(std::string keys, std::string_view key) {
   add_keys(keys, key);
   return keys;

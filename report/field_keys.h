@@ -15,6 +15,8 @@ std::string row_keys_of(const std::vector<Column>& columns);
 std::string row_keys_of_overhead();
 // The same for Savings.
 std::string row_keys_of_savings();
+// The same for scaling_of() and families_of().
+std::string row_keys_of_scaling();
 // With what one_per_job() decides by.
 std::string with_key(std::string keys, std::string_view key);
 

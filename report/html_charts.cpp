@@ -111,6 +111,11 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
   const auto position = [&](std::uint32_t count) {
     return static_cast<double>(std::lower_bound(nodes.begin(), nodes.end(), count) - nodes.begin());
   };
+  // Side by side: several networks have bars on one node count.
+  const double apart = std::min(10.0, 0.5 * (axes.x(0.5) - axes.x(-0.5)) / static_cast<double>(curves.size()));
+  const auto x_of = [&](std::size_t curve, std::uint32_t count) {
+    return axes.x(position(count)) + apart * (static_cast<double>(curve) - static_cast<double>(curves.size() - 1) / 2);
+  };
   std::string body = y_grid(axes);
   double last_label = -1e9;
   for (const std::uint32_t count : nodes) {
@@ -124,7 +129,7 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::string points;
     for (const CurvePoint& point : curves[i].points) {
-      points += fmt::format("{:.1f},{:.1f} ", axes.x(position(point.nodes)), axes.y(point.saying.mark_s()));
+      points += fmt::format("{:.1f},{:.1f} ", x_of(i, point.nodes), axes.y(point.saying.mark_s()));
     }
     body += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}/>", points,
                         i % kNetworks, curves[i].ran ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
@@ -132,7 +137,7 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (const CurvePoint& point : curves[i].points) {
       const TargetPrediction& target = *point.target;
-      const double x = axes.x(position(point.nodes));
+      const double x = x_of(i, point.nodes);
       const double y = axes.y(point.saying.mark_s());
       body += "<g><title>" + escaped(target_text(target, point.saying)) + "</title>" + bar(axes, x, point.saying, i) +
               fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
@@ -140,7 +145,7 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
     }
   }
   if (measured_s > 0 && self->nodes && all.contains(*self->nodes)) {
-    const double x = axes.x(position(*self->nodes));
+    const double x = x_of(0, *self->nodes);
     const double y = axes.y(measured_s);
     body += "<g><title>measured: " + escaped(format_duration(measured_s)) + "</title>" + ring(x, y) + "</g>";
   }

@@ -32,10 +32,6 @@ std::string colored(std::string text, std::string_view color, const PageStyle& s
   return std::string(color) + std::move(text) + std::string(kPlain);
 }
 
-std::string count_of(std::uint64_t count, std::string_view word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
 std::string head(const Step& step, const PageStyle& style) {
   std::string title = "Job " + job_id(step);
   if (!job_id(step).starts_with(raw_job_id(step))) title += " (" + raw_job_id(step) + ")";

@@ -33,10 +33,6 @@ std::string hours(double value) {
   return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 999.95 ? 1 : 0);
 }
 
-std::string plural(std::size_t count, std::string_view word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
-
 nlohmann::json json_of(const Saved& saved) {
   return {{"steps", saved.steps},
           {"advised_steps", saved.advised},
@@ -145,7 +141,7 @@ std::string savings_sentence(const Savings& savings, const Selection& selection)
       "Of {} node-hours with trusted predictions{}, {} ({:.1f} %) would have been saved at the advised node counts; "
       "between {} and {} by the predictions' intervals. {}, {} with an advice.",
       hours(all.used), describe_window(selection), hours(all.saved), all.used > 0 ? 100 * all.saved / all.used : 0,
-      hours(all.low), hours(all.high), plural(all.steps, "run"), all.advised);
+      hours(all.low), hours(all.high), count_of(all.steps, "run"), all.advised);
 }
 
 std::string unknown_sentence(const Savings& savings) {
@@ -158,12 +154,12 @@ std::string unknown_sentence(const Savings& savings) {
       out += fmt::format("{}{} {} ({})", out.empty() ? "" : ", ", one.unknown_steps, words_of(why),
                          hours(one.unknown_used));
     }
-    out = fmt::format("Not known: {}, {} node-hours: {}.", plural(all.unknown_steps, "run"), hours(all.unknown_used),
+    out = fmt::format("Not known: {}, {} node-hours: {}.", count_of(all.unknown_steps, "run"), hours(all.unknown_used),
                       out);
   }
   if (savings.with_deferred() > 0) {
     out += fmt::format("{}Of {} further targets are to be replayed yet.", out.empty() ? "" : " ",
-                       plural(savings.with_deferred(), "run"));
+                       count_of(savings.with_deferred(), "run"));
   }
   return out;
 }

@@ -173,6 +173,10 @@ std::string shorten(std::string_view utf8, std::size_t width) {
   return std::string(prefix(utf8, width - 3)) + "...";
 }
 
+std::string count_of(std::uint64_t count, std::string_view word) {
+  return std::to_string(count) + ' ' + std::string(word) + (count == 1 ? "" : "s");
+}
+
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   const std::string margin(indent, ' ');
   std::string out;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -33,5 +34,8 @@ inline constexpr std::size_t kTextWidth = 80;
 // Words of `text` on lines of at most `width` columns, each line behind `indent` blanks. A word that is
 // longer than a line has one of its own.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
+
+// "1 run", "2 runs".
+std::string count_of(std::uint64_t count, std::string_view word);
 
 }  // namespace lbf::report

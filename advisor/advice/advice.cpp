@@ -17,11 +17,14 @@ namespace {
 struct Comparison {
   const Objective& objective;
   const Schedule* schedule;  // nullptr: starts do not count
+  const Baseline& baseline;
+  const Trust& trust;
 
-  bool counts(const Ranked& one) const {
+  bool is_allowed(const Ranked& one) const {
     return one.verdict == Verdict::kReplayed && objective.allows(one.time_s, one.node_hours()) &&
            (schedule == nullptr || one.start.at_s.has_value());
   }
+  bool counts(const Ranked& one) const { return is_allowed(one) && baseline.say(trust, one).has_interval(); }
   Seconds waiting_s(const Ranked& one) const {
     return schedule != nullptr && one.start.at_s ? *one.start.at_s - schedule->asked_at_s : 0;
   }
@@ -46,12 +49,14 @@ bool is_same_set(const Candidate& a, const Candidate& b) {
 
 // The first one; a simpler one that is as good as that.
 std::optional<std::size_t> best_of(const Ranking& ranking, const Comparison& by) {
-  if (ranking.ranked.empty() || !by.counts(ranking.ranked.front())) return std::nullopt;
-  const Ranked& first = ranking.ranked.front();
+  std::size_t begin = 0;
+  while (begin < ranking.ranked.size() && !by.counts(ranking.ranked[begin])) ++begin;
+  if (begin == ranking.ranked.size()) return std::nullopt;
+  const Ranked& first = ranking.ranked[begin];
   if (!first.candidate.needs_host_file()) {
     constexpr double kAlike = 1.001;  // two predictions, not two runs
-    std::size_t simplest = 0;
-    for (std::size_t i = 1; i < ranking.ranked.size(); ++i) {
+    std::size_t simplest = begin;
+    for (std::size_t i = begin + 1; i < ranking.ranked.size(); ++i) {
       const Ranked& one = ranking.ranked[i];
       if (by.counts(one) && by.value(one) <= by.value(first) * kAlike && !one.candidate.needs_host_file() &&
           is_same_set(one.candidate, first.candidate) &&
@@ -62,14 +67,21 @@ std::optional<std::size_t> best_of(const Ranking& ranking, const Comparison& by)
     return simplest;
   }
   const double enough = by.value(first) * (1 + kLeastErrorPercent / 100);
-  for (std::size_t i = 1; i < ranking.ranked.size(); ++i) {
+  for (std::size_t i = begin + 1; i < ranking.ranked.size(); ++i) {
     const Ranked& one = ranking.ranked[i];
     if (by.counts(one) && !one.candidate.needs_host_file() && by.value(one) <= enough) return i;
   }
-  return 0;
+  return begin;
 }
 
-std::string nothing_allowed(const Ranking& ranking, const Objective& objective) {
+std::string nothing_allowed(const Ranking& ranking, const Comparison& by) {
+  const Objective& objective = by.objective;
+  for (const Ranked& one : ranking.ranked) {
+    if (!by.is_allowed(one)) continue;
+    const Saying saying = by.baseline.say(by.trust, one);
+    if (saying.form == Saying::Form::kAtBest) return "every candidate's time is a bound: " + saying.why;
+    return "no time can be told: " + saying.why + (saying.remedy.empty() ? "" : ". To get one, " + saying.remedy);
+  }
   const Ranked* best = nullptr;
   for (const Ranked& one : ranking.ranked) {
     if (one.verdict == Verdict::kReplayed && (best == nullptr || one.time_s < best->time_s)) best = &one;
@@ -116,7 +128,24 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
   return lines;
 }
 
+// See Advice::unmeasured. VALUE: what the bound has to be better than.
+std::string unmeasured(const Ranking& ranking, const Comparison& by, double value) {
+  for (const Ranked& one : ranking.ranked) {
+    if (!by.is_allowed(one) || is_same_place(one.candidate, by.baseline.now.candidate)) continue;
+    const Saying saying = by.baseline.say(by.trust, one);
+    if (saying.form != Saying::Form::kAtBest || by.value(one, saying.low_s) >= value) continue;
+    return fmt::format("{} would take {}: {}. To get a number, {}", describe(one.candidate), saying.in_words(),
+                       saying.why, saying.remedy);
+  }
+  return {};
+}
+
 }  // namespace
+
+Saying Baseline::say(const Trust& trust, const Ranked& one) const {
+  const engine::Target& target = one.candidate.target;
+  return trust.say(one.time_s, change_of(one), target.network->name(), target.nodes, one.memory_percent);
+}
 
 Ranked Baseline::alone() const {
   Ranked alone = now;
@@ -134,13 +163,14 @@ Seconds Baseline::time_s() const {
   return measured_s && *measured_s < now.time_s ? *measured_s * alone_s / now.time_s : alone_s;
 }
 
-Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& trust, const CommGraph& graph,
-              const Objective& objective, const Schedule* schedule) {
-  const Comparison by{objective, schedule != nullptr && schedule->known > 0 ? schedule : nullptr};
+// But for Advice::unmeasured.
+static Advice advice_by(const Comparison& by, const Ranking& ranking, const CommGraph& graph) {
+  const Objective& objective = by.objective;
+  const Baseline& baseline = by.baseline;
   Advice advice;
   const std::optional<std::size_t> best = best_of(ranking, by);
   if (!best) {
-    advice.why_not = nothing_allowed(ranking, objective);
+    advice.why_not = nothing_allowed(ranking, by);
     return advice;
   }
   const Ranked& chosen = ranking.ranked[*best];
@@ -154,7 +184,7 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   // Where Slurm would not start what runs now, only the run times can be compared.
   const bool now_starts = by.schedule == nullptr || baseline.now.start.at_s.has_value();
   const double waiting_s = now_starts ? by.waiting_s(chosen) : 0;
-  const double half_width_percent = baseline.half_width_percent(trust, chosen);
+  const double half_width_percent = baseline.say(by.trust, chosen).half_width_percent;
   advice.gain = gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s,
                         half_width_percent, waiting_s);
   // What runs now may itself be outside the limits: then anything within them is worth having.
@@ -181,6 +211,16 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   if (by.schedule == nullptr || chosen.time_s < now_s) {
     for (std::string& reason : reasons(chosen, baseline.alone(), graph)) advice.reasons.push_back(std::move(reason));
   }
+  return advice;
+}
+
+Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& trust, const CommGraph& graph,
+              const Objective& objective, const Schedule* schedule) {
+  const Comparison by{objective, schedule != nullptr && schedule->known > 0 ? schedule : nullptr, baseline, trust};
+  Advice advice = advice_by(by, ranking, graph);
+  const double best =
+      advice.chosen ? by.value(ranking.ranked[*advice.chosen]) : by.value(baseline.now, baseline.time_s());
+  advice.unmeasured = unmeasured(ranking, by, best);
   return advice;
 }
 

@@ -24,10 +24,8 @@ struct Baseline {
 
   // Predicted time of `one` over that of `now`, without the other programs; 1 where one of them is not known.
   double change_of(const Ranked& one) const;
-  // Of the interval of `one`, in percent of its time: by TRUST, and by what memory bandwidth may change.
-  double half_width_percent(const Trust& trust, const Ranked& one) const {
-    return trust.half_width_percent(change_of(one)) + one.memory_percent;
-  }
+  // How the time of `one` is said: by TRUST, and by what memory bandwidth may change.
+  Saying say(const Trust& trust, const Ranked& one) const;
 };
 
 }  // namespace lbf::advisor

@@ -111,7 +111,7 @@ class Scheduler {
  private:
   void limit(Ranked& one, Seconds time_s, const Baseline& baseline) const {
     one.start.time_limit = options_.time_limit.empty()
-                               ? time_limit_of(time_s, baseline.half_width_percent(options_.trust, one))
+                               ? time_limit_of(time_s, baseline.say(options_.trust, one).half_width_percent)
                                : options_.time_limit;
   }
 

@@ -10,6 +10,7 @@
 #include "advisor/trust/trust.h"
 #include "base/library_name.h"
 #include "protocol/prediction_fields.h"
+#include "protocol/saying_fields.h"
 #include "protocol/seen_run.h"
 #include "protocol/step_fields.h"
 
@@ -90,6 +91,16 @@ std::optional<Saying> saying_of(Trust trust, const protocol::PredictionFields<kS
   return trust.say(*there_s, *ran_s > 0 && *there_s > 0 ? *there_s / *ran_s : 1, target.network,
                    static_cast<std::uint32_t>(of_fields::number(target.nodes)),
                    of_fields::number(target.memory_percent));
+}
+
+inline protocol::SayingFields fields_of(const Saying& saying) {
+  protocol::SayingFields out;
+  out.trust = name_of(saying.form);
+  if (saying.form != Saying::Form::kCannotTell) out.interval_low_s = saying.low_s;
+  if (saying.has_interval()) out.interval_high_s = saying.high_s;
+  out.why_no_number = saying.why;
+  out.remedy = saying.remedy;
+  return out;
 }
 
 }  // namespace lbf::advisor

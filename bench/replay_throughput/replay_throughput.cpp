@@ -2,8 +2,9 @@
 // form: decoding (zstd, checksums, varints), matching and replay included. docs/performance.md has the
 // figures.
 //
-// "dedicated": a processor for each rank. "shared": 8 ranks on a node with 1 processor. An event-target is
-// one event replayed on one target.
+// "dedicated": a processor for each rank. "composed", "followed": the same with clocks that know what a time is made
+// of, and where it passed (engine::Clocks). "shared": 8 ranks on a node with 1 processor. An event-target is one event
+// replayed on one target.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -82,10 +83,14 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool shared, clockid_t clock, double& lbf_s) {
+double run(const lbf::bench::StoredTrace& trace, std::size_t targets, const std::string& mode, clockid_t clock,
+           double& lbf_s) {
   const double start = seconds_of(clock);
+  const engine::Clocks clocks = mode == "composed"   ? engine::Clocks::kComposed
+                                : mode == "followed" ? engine::Clocks::kFollowed
+                                                     : engine::Clocks::kPlain;
   std::unique_ptr<engine::Predictor> predictor =
-      *engine::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
+      *engine::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, mode == "shared"), {}, clocks);
   lbf::CommunicatorTable communicators;
   std::vector<std::unique_ptr<lbf::daemon::BatchSource>> sources;
   for (const auto& stream : trace.streams) sources.push_back(std::make_unique<StreamOf>(stream));
@@ -120,12 +125,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> modes{"dedicated", "shared"};
   CLI::App app{"Events per second and peak memory of the replay core.", "replay_throughput"};
   app.add_option("--events", events, "about this many per trace")->check(CLI::Range(1u, 1u << 30));
-  app.add_option("--pattern", patterns, "ring, stencil2d, alltoall")
+  app.add_option("--pattern", patterns, "ring, stencil2d, alltoall, allreduce")
       ->delimiter(',')
-      ->check(CLI::IsMember({"ring", "stencil2d", "alltoall"}));
+      ->check(CLI::IsMember({"ring", "stencil2d", "alltoall", "allreduce"}));
   app.add_option("--ranks", ranks)->delimiter(',')->check(CLI::Range(2, 1 << 20));
   app.add_option("--targets", targets)->delimiter(',')->check(CLI::Range(1, 1024));
-  app.add_option("--mode", modes, "dedicated, shared")->delimiter(',')->check(CLI::IsMember({"dedicated", "shared"}));
+  app.add_option("--mode", modes, "dedicated, composed, followed, shared (default dedicated, shared)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"dedicated", "composed", "followed", "shared"}));
   bool processor_time = false;
   app.add_flag("--cpu-time", processor_time, "processor time instead of wall time: for a machine that others use");
   CLI11_PARSE(app, argc, argv);
@@ -147,7 +154,7 @@ int main(int argc, char** argv) {
           const double before_mib = status_mib("VmRSS:");
           double lbf_s = 0;
           const double seconds =
-              run(trace, k, mode == "shared", processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, lbf_s);
+              run(trace, k, mode, processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, lbf_s);
           const double peak_mib = status_mib("VmHWM:") - before_mib;
           const double rate = static_cast<double>(trace.events) / seconds / 1e6;
           std::printf("%-10s %6d %8llu %8.2f %-10s %7zu %10.2f %12.2f %10.1f %-22.17g\n", pattern.c_str(), count,

@@ -248,6 +248,11 @@ int run(int argc, char** argv) {
       question.ranks = opened->ranks();
       question.mpi = engine::mpi_setup(opened->library(), opened->node_of_rank());
       question.source = [&](const EventBlockSink& sink) { return opened->read(sink, [](double) {}); };
+      or_fail(question.source([&](Rank, std::span<const Event> events) -> Result<void> {
+        for (const Event& event : events)
+          question.may_jump = question.may_jump || (event.kind == EventKind::kBlocked && look_period_ns(event) > 0);
+        return {};
+      }));
     }
     std::vector<std::string> notes;
     question.target = or_fail(tools::make_targets(options, question.ranks, notes)).front();

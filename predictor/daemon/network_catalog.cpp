@@ -68,7 +68,8 @@ Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const 
   } else {
     catalog.own_ = catalog.zero_;
     catalog.own_note_ = catalog.networks_.empty()
-                            ? "no network is described in networks_dir: messages take no time (network zero)"
+                            ? "no network is described in networks_dir: messages take no time (network zero), so that "
+                              "times on several nodes are bounds; lbf-calibrate measures the network"
                             : "lbfd.toml does not say which network this cluster has (key network): the run is "
                               "replayed as if messages took no time (network zero)";
   }
@@ -79,7 +80,7 @@ std::shared_ptr<const engine::Network> NetworkCatalog::find(const std::string& n
   for (const Networks* networks : {&networks_, &nominal_}) {
     if (const auto found = networks->find(name); found != networks->end()) return found->second;
   }
-  return name == "zero" ? zero_ : nullptr;
+  return name == kNoNetwork ? zero_ : nullptr;
 }
 
 std::vector<std::string> NetworkCatalog::names() const {
@@ -89,7 +90,7 @@ std::vector<std::string> NetworkCatalog::names() const {
       if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
     }
   }
-  if (std::find(out.begin(), out.end(), "zero") == out.end()) out.insert(out.begin(), "zero");
+  if (std::find(out.begin(), out.end(), kNoNetwork) == out.end()) out.emplace(out.begin(), kNoNetwork);
   return out;
 }
 
@@ -112,6 +113,11 @@ NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>&
   if (selection.networks.empty()) {
     add(own_);
     for (const auto& [name, network] : networks_) add(network);
+    if (networks_.empty() && own_ == zero_) {
+      for (const std::string_view name : kStandIns) {
+        if (const auto found = find(std::string(name)); found != nullptr) add(found);
+      }
+    }
   }
   return selection;
 }

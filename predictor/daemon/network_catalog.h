@@ -2,15 +2,20 @@
 // cluster itself has.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "predictor/engine/network/network.h"
 
 namespace lbf::daemon {
+
+// The nominal networks that are predicted where nobody described one: a slow, a middling and a fast one.
+inline constexpr std::array<std::string_view, 3> kStandIns{"nominal-1gbe", "nominal-25gbe", "nominal-hdr"};
 
 class NetworkCatalog {
  public:
@@ -29,8 +34,8 @@ class NetworkCatalog {
     std::vector<std::shared_ptr<const engine::Network>> networks;
     std::vector<std::string> notes;
   };
-  // The user's --lbf-networks; none: all of the directory but the nominal ones, or "zero" where there are
-  // none.
+  // The user's --lbf-networks; none: all of the directory but the nominal ones. Where no network is described that is
+  // "zero", of which times on several nodes are bounds, and the nominal ones that stand in for it (kStandIns).
   Selection select(const std::vector<std::string>& wanted) const;
 
  private:

@@ -20,6 +20,28 @@
 // docs/capture.md, "Library families".
 #pragma once
 
+#if !defined(LBF_MPI_FAMILY_MPICH)  // handles are addresses
+#include <mpi.h>
+
+#include <cstdint>
+
+#define LBF_FAMILY_FORTRAN_HANDLES_DIFFER 1
+
+namespace lbf::capture {
+
+// The same for no two live objects of any kind.
+inline std::uint64_t key_of(const void* handle) noexcept {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+namespace family {
+inline bool may_be_comm(MPI_Comm comm) noexcept {
+  return comm != nullptr;
+}
+}  // namespace family
+
+}  // namespace lbf::capture
+#endif
+
 #if defined(LBF_MPI_FAMILY_MPICH)
 #include "spank_plugin/capture/mpi_family_mpich.h"
 #elif defined(LBF_MPI_FAMILY_ABI)

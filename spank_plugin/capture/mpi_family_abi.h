@@ -14,8 +14,6 @@
 
 namespace lbf::capture {
 
-#define LBF_FAMILY_FORTRAN_HANDLES_DIFFER 1
-
 namespace family {
 
 inline constexpr char kNoPredefined[] = "the MPI library's handles are not those of MPI's standard ABI";
@@ -44,18 +42,6 @@ template <class Find>
 TestedHandles tested_handles(Find) noexcept {
   return {MPI_ERRORS_RETURN, MPI_BYTE, MPI_INT, MPI_DOUBLE};
 }
-inline bool may_be_comm(MPI_Comm comm) noexcept {
-  return comm != nullptr;
-}
-
-}  // namespace family
-
-// A handle as the key of the capture's tables: the same for no two live objects of any kind.
-inline std::uint64_t key_of(const void* handle) noexcept {
-  return reinterpret_cast<std::uintptr_t>(handle);
-}
-
-namespace family {
 
 // Which requests share a handle, because they were complete when they were made, is seen when MPI_Init returns.
 inline constexpr int kSharedQueues = kSharedRequests;

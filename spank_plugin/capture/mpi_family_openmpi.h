@@ -11,8 +11,6 @@
 
 namespace lbf::capture {
 
-#define LBF_FAMILY_FORTRAN_HANDLES_DIFFER 1
-
 namespace family {
 
 inline constexpr char kNoPredefined[] = "the MPI library lacks the predefined handles of Open MPI 4.1";
@@ -49,18 +47,6 @@ TestedHandles tested_handles(Find find) noexcept {
   return {static_cast<MPI_Errhandler>(find("ompi_mpi_errors_return")), static_cast<MPI_Datatype>(find("ompi_mpi_byte")),
           static_cast<MPI_Datatype>(find("ompi_mpi_int")), static_cast<MPI_Datatype>(find("ompi_mpi_double"))};
 }
-inline bool may_be_comm(MPI_Comm comm) noexcept {
-  return comm != nullptr;
-}
-
-}  // namespace family
-
-// A handle as the key of the capture's tables: the same for no two live objects of any kind.
-inline std::uint64_t key_of(const void* handle) noexcept {
-  return reinterpret_cast<std::uintptr_t>(handle);
-}
-
-namespace family {
 
 // All requests that were complete when they were made share one handle; from 6.0 on sends have one of their own.
 inline constexpr int kSharedQueues = 2;

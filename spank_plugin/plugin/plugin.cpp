@@ -63,6 +63,10 @@ int slurm_spank_user_init(spank_t spank, int, char*[]) {
   return guarded("user_init", [&] { lbf::plugin::stepd::user_init(SpankHandle(spank)); });
 }
 
+int slurm_spank_task_init(spank_t spank, int, char*[]) {
+  return guarded("task_init", [&] { lbf::plugin::stepd::task_init(SpankHandle(spank)); });
+}
+
 int slurm_spank_task_exit(spank_t spank, int, char*[]) {
   return guarded("task_exit", [&] { lbf::plugin::stepd::task_exit(SpankHandle(spank)); });
 }

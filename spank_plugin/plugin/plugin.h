@@ -75,6 +75,7 @@ void exit();
 
 namespace stepd {
 void user_init(SpankHandle spank);
+void task_init(SpankHandle spank);
 void task_exit(SpankHandle spank);
 void exit();
 }  // namespace stepd

@@ -1,7 +1,7 @@
 // slurmstepd (remote context): prepares the tasks' environment, starts the relay and ends it.
 //
 // Implements docs/plugin.md ("On a compute node"). Runs in slurmstepd, as root in task_exit and exit, with
-// the user's effective ids in user_init.
+// the user's effective ids in user_init, as the user in task_init.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -308,6 +308,15 @@ void user_init(SpankHandle spank) {
   auto started = start(spank, admin, step, launcher ? StepKind::kLauncher : StepKind::kProgram);
   if (!started) say(started.error().message + kNoPrediction);
   state().batch_job = *step_id == SLURM_BATCH_SCRIPT ? job_for_report(spank) : std::string();
+}
+
+// In the task's process, as the user, where the task will be: job_container/tmpfs has given it a /dev/shm of its own
+// since user_init. The relay's root folder has the rings.
+void task_init(SpankHandle spank) {
+  const std::string& dir = launched().ring_dir;
+  if (!state().relay || ::access(dir.c_str(), X_OK) == 0) return;
+  const std::string there = "/proc/" + std::to_string(state().relay->pid()) + "/root" + dir;
+  if (::access(there.c_str(), X_OK) == 0) spank.set_environment("LBF_CAPTURE_DIR", there);
 }
 
 void task_exit(SpankHandle spank) {

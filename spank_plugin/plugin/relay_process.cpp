@@ -117,8 +117,9 @@ bool arrange_descriptors(const ChildPlan& plan) {
   return true;
 }
 
+// On the pipe: the relay's number, and below 0 why it does not run.
 [[noreturn]] void fail(int error_pipe) {
-  const int code = errno;
+  const int code = -errno;
   [[maybe_unused]] const ssize_t put = ::write(error_pipe, &code, sizeof code);
   ::_exit(127);
 }
@@ -127,7 +128,7 @@ bool arrange_descriptors(const ChildPlan& plan) {
 [[noreturn]] void run_child(const ChildPlan& plan) {
   const pid_t relay = safe_fork();
   if (relay < 0) fail(plan.error_pipe);
-  if (relay > 0) ::_exit(0);
+  if (relay > 0) ::_exit(::write(plan.error_pipe, &relay, sizeof relay) == static_cast<ssize_t>(sizeof relay) ? 0 : 1);
   // A session of its own: signals to the step's process group or terminal are not meant for the relay.
   ::setsid();
   struct sigaction action {};
@@ -196,16 +197,17 @@ Result<RelayProcess> RelayProcess::start(const std::string& program, const std::
   }
 
   // Closed by exec: end of file means that the relay runs.
-  pollfd wait{error_read.get(), POLLIN, 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&wait, 1, kExecTimeoutMs);
-  } while (ready < 0 && errno == EINTR);
-  int code = 0;
-  if (ready > 0 && ::read(error_read.get(), &code, sizeof code) == static_cast<ssize_t>(sizeof code)) {
-    return cannot(code == EPERM ? "privileges" : "exec", code);
+  pid_t pid = 0;
+  for (;;) {
+    pollfd wait{error_read.get(), POLLIN, 0};
+    const int ready = ::poll(&wait, 1, kExecTimeoutMs);
+    if (ready < 0 && errno == EINTR) continue;
+    int word = 0;
+    if (ready <= 0 || ::read(error_read.get(), &word, sizeof word) != static_cast<ssize_t>(sizeof word)) break;
+    if (word < 0) return cannot(word == -EPERM ? "privileges" : "exec", -word);
+    pid = word;
   }
-  return RelayProcess(std::move(ours));
+  return RelayProcess(std::move(ours), pid);
 }
 
 void RelayProcess::signal_end(std::string lines) noexcept {

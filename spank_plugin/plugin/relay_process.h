@@ -44,6 +44,8 @@ class RelayProcess {
   static Result<RelayProcess> start(const std::string& program, const std::vector<std::string>& arguments,
                                     const UserIdentity& user);
 
+  // 0: not known.
+  pid_t pid() const { return pid_; }
   // The step has ended, as LINES say (protocol/task_ends.h). May be called more than once.
   void signal_end(std::string lines = {}) noexcept;
   // Waits for the relay's answer, TIMEOUT_S at most. REQUIRES: signal_end() before.
@@ -54,8 +56,9 @@ class RelayProcess {
 
  private:
   static constexpr std::size_t kMostAnswerBytes = 512;
-  explicit RelayProcess(ScopedFd socket) : socket_(std::move(socket)) {}
+  RelayProcess(ScopedFd socket, pid_t pid) : socket_(std::move(socket)), pid_(pid) {}
   ScopedFd socket_;
+  pid_t pid_;
   std::string why_;
 };
 

@@ -2,6 +2,7 @@
 #include "spank_plugin/relay/uncaptured_program.h"
 
 #include <dirent.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -91,10 +92,16 @@ std::string missing_in_root(const std::string& process, std::initializer_list<st
   return missing;
 }
 
-std::optional<UncapturedProgram> look_at(const std::string& process, const std::string& variable,
-                                         const std::string& ring_dir) {
+// LBF_CAPTURE_DIR in ENVIRONMENT is DIRECTORY.
+bool has_ring_dir(std::string_view environment, const std::string& directory) {
+  return has_word(environment, "LBF_CAPTURE_DIR=" + directory + '\0');
+}
+
+std::optional<UncapturedProgram> look_at(const std::string& process, const std::string& ring_dir) {
   const std::string environment = text_of(process + "/environ");
-  if (!has_word(environment, variable)) return std::nullopt;
+  // The plugin has tasks that have another /dev/shm find the rings in this process's root folder.
+  const bool through_relay = has_ring_dir(environment, "/proc/" + std::to_string(::getpid()) + "/root" + ring_dir);
+  if (!through_relay && !has_ring_dir(environment, ring_dir)) return std::nullopt;
   const Loaded loaded = loaded_of(text_of(process + "/maps"));
   std::error_code error;
   UncapturedProgram found;
@@ -103,7 +110,7 @@ std::optional<UncapturedProgram> look_at(const std::string& process, const std::
   if (!found.library.empty()) {
     found.why = loaded.recorder ? Why::kCaptureOff : loaded.capture ? Why::kPastPreload : Why::kPreloadReplaced;
     if (found.why != Why::kPastPreload)
-      found.missing = missing_in_root(process, {preloaded_capture(environment), ring_dir});
+      found.missing = missing_in_root(process, {preloaded_capture(environment), through_relay ? "" : ring_dir});
     if (!found.missing.empty()) found.why = Why::kNotInContainer;
     return found;
   }
@@ -116,13 +123,11 @@ std::optional<UncapturedProgram> look_at(const std::string& process, const std::
 }  // namespace
 
 std::optional<UncapturedProgram> find_uncaptured_program(const std::string& proc, const std::string& ring_dir) {
-  std::string variable = "LBF_CAPTURE_DIR=" + ring_dir;
-  variable.push_back('\0');
   std::optional<UncapturedProgram> best;
   const DirectoryHandle all(::opendir(proc.c_str()));
   while (const dirent* entry = all ? ::readdir(all.get()) : nullptr) {
     if (!parse_number<int>(entry->d_name)) continue;
-    auto found = look_at(proc + "/" + entry->d_name, variable, ring_dir);
+    auto found = look_at(proc + "/" + entry->d_name, ring_dir);
     if (found && (!best || found->why < best->why)) best = std::move(found);
   }
   return best;
@@ -133,7 +138,7 @@ std::string describe(const UncapturedProgram& program) {
     case Why::kNotInContainer:
       return program.program + " runs in a container that lacks " + program.missing +
              ": the capture is not in it; bind-mount this at its own path (pyxis: --container-mounts=PATH:PATH; "
-             "srun --container: mounts of config.json)";
+             "srun --container: mounts of config.json; job_container.conf: another ring_dir= in plugstack.conf)";
     case Why::kCaptureOff:
       return "the capture of " + program.program + " is off, as its line \"lbf: capture is off\" says";
     case Why::kPastPreload:

@@ -159,6 +159,18 @@ class ClusterCase(unittest.TestCase):
         with open(self.state("cluster.json"), encoding="utf-8") as file:
             self.facts = json.load(file)
 
+    def use_own(self, purpose, *options, nodes=2, env=None):
+        """The same, of a cluster that only this test uses; `options` of `cluster up`. Skips where an option says why not."""
+        name = cluster_name(purpose)
+        up = cluster("up", name, "--nodes", str(nodes), "--cpus-per-node", str(CPUS_PER_NODE), "--lbf", BUILD_DIR,
+                     "--networks", os.path.join(HERE, "networks.d"), "--lbfd-setting", "stream_timeout_s=8",
+                     "--lbfd-setting", 'network="test-fast"', *options, *(["--users"] if self.root else []), check=False, env=env)
+        if any(f" {option}: " in up.stderr for option in options):
+            self.skipTest(up.stderr.strip())
+        self.assertEqual(0, up.returncode, up.stderr)
+        self.addCleanup(cluster, "down", name)
+        self.use(name)
+
     def state(self, *parts):
         return os.path.join(os.environ.get("LBF_CLUSTER_ROOT", "/var/tmp"), f"lbf-cluster-{self.name}", *parts)
 

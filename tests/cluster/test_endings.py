@@ -10,7 +10,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, MPI, ClusterCase, cluster, cluster_name, open_mpi_major  # noqa: E402
+from cluster_case import LAYOUT, MPI, ClusterCase, open_mpi_major  # noqa: E402
 
 LONG = ("4000", "20000")   # iterations and their pause: ends in more than a minute if nobody ends it before
 RELAY_END_S = 12           # relay_wait_s (10) and some time to look
@@ -193,16 +193,7 @@ class ProctrackCgroup(StepsThatSlurmEnds):
 
     def setUp(self):
         super().setUp()
-        name = cluster_name("c")
-        users = ["--users"] if self.root else []
-        up = cluster("up", name, "--nodes", "2", "--cpus-per-node", str(CPUS_PER_NODE), "--cgroups",
-                     "--lbf", cluster_case.BUILD_DIR, "--networks", os.path.join(HERE, "networks.d"),
-                     "--lbfd-setting", "stream_timeout_s=8", "--lbfd-setting", 'network="test-fast"', *users, check=False)
-        if up.returncode != 0 and "--cgroups: " in up.stderr:
-            self.skipTest(up.stderr.strip())
-        self.assertEqual(0, up.returncode, up.stderr)
-        self.addCleanup(cluster, "down", name)
-        self.use(name)
+        self.use_own("c", "--cgroups")
         shown = self.run_command("scontrol", "show", "config")
         self.assertRegex(shown.out, r"ProctrackType\s*= proctrack/cgroup")
 

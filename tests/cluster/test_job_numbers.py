@@ -10,7 +10,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, MPI, OTHER_USER, USER, ClusterCase, cluster, cluster_name  # noqa: E402
+from cluster_case import LAYOUT, MPI, OTHER_USER, USER, ClusterCase, cluster  # noqa: E402
 
 
 class JobNumbers(ClusterCase):
@@ -18,14 +18,7 @@ class JobNumbers(ClusterCase):
 
     def setUp(self):
         super().setUp()
-        name = cluster_name("n")
-        users = ["--users"] if self.root else []
-        up = cluster("up", name, "--nodes", "2", "--cpus-per-node", str(CPUS_PER_NODE), "--lbf", cluster_case.BUILD_DIR,
-                     "--networks", os.path.join(HERE, "networks.d"), "--lbfd-setting", "stream_timeout_s=8",
-                     "--lbfd-setting", 'network="test-fast"', *users, check=False)
-        self.assertEqual(0, up.returncode, up.stderr)
-        self.addCleanup(cluster, "down", name)
-        self.use(name)
+        self.use_own("n")
 
     def runs(self, job, user=USER):
         """Every run of that number that the user may see, in the order of their submission."""

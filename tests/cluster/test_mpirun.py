@@ -314,5 +314,30 @@ class LbfRun(Launched):
         self.assertEqual(["complete"], [step["state"] for step in self.kept()])
 
 
+class JobContainer(Launched):
+    """job_container/tmpfs: a job's /tmp and /dev/shm are not those in which slurmstepd makes the rings."""
+
+    def setUp(self):
+        super().setUp()
+        self.use_own("j", "--job-container", "--pin-nodes")
+
+    def test_a_step(self):
+        program = self.srun_program("steps")
+        bare = self.srun(*LAYOUT, program, "60")
+        captured, job = self.predict(*LAYOUT, program, "60")
+        self.assert_same_program(bare, captured)
+        step = self.step(job)
+        self.assert_counts(self.printed_counts(captured), step)
+        self.assert_predicts(step)
+        self.assert_no_relays_or_rings_left()
+        seen = self.srun("--lbf-predict", "--ntasks=1", "sh", "-c", "echo $LBF_CAPTURE_DIR; ls /dev/shm")
+        self.assertRegex(seen.out, r"^/proc/\d+/root/dev/shm/lbf-\S+\n$", "the job's own is empty")
+
+    def test_mpirun(self):
+        job, _ = self.batch(f"{MPIRUN} {self.program('steps')} 50\n", "--lbf-predict", *LAYOUT)
+        self.assert_whole(self.runs(job, 1)[0], 50, 4, 2, [0, 0, 1, 1])
+        self.assert_no_relays_or_rings_left()
+
+
 if __name__ == "__main__":
     cluster_case.main()

@@ -12,7 +12,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, MPI, Done, ClusterCase, cluster, cluster_name  # noqa: E402
+from cluster_case import LAYOUT, MPI, Done, ClusterCase  # noqa: E402
 
 RELAY_END_S = 12
 GRACE_S = 10
@@ -27,15 +27,8 @@ class Partitions(ClusterCase):
 
     def setUp(self):
         super().setUp()
-        name = cluster_name(self.purpose)
-        users = ["--users"] if self.root else []
         settings = [word for line in ("PreemptType=preempt/partition_prio", *self.settings) for word in ("--slurm-setting", line)]
-        up = cluster("up", name, "--nodes", "2", "--cpus-per-node", str(CPUS_PER_NODE), *settings,
-                     "--lbf", cluster_case.BUILD_DIR, "--networks", os.path.join(HERE, "networks.d"),
-                     "--lbfd-setting", "stream_timeout_s=8", "--lbfd-setting", 'network="test-fast"', *users, check=False)
-        self.assertEqual(0, up.returncode, up.stderr)
-        self.addCleanup(cluster, "down", name)
-        self.use(name)
+        self.use_own(self.purpose, *settings)
 
     def submit(self, partition, text):
         """A predicted batch job on all processors; its output is printed(job)."""

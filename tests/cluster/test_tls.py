@@ -9,7 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, CPUS_PER_NODE, HERE, USER, ClusterCase, cluster, cluster_name  # noqa: E402
+from cluster_case import BIN, HERE, USER, ClusterCase  # noqa: E402
 
 sys.path.append(os.path.join(HERE, "../operators"))
 from certificates import Authority  # noqa: E402
@@ -20,17 +20,10 @@ class OverTls(ClusterCase):
 
     def setUp(self):
         super().setUp()
-        name = cluster_name("s")
         self.site = Authority(self.work, "site")
         self.ca_file = os.path.join(self.work, "ca.pem")
         shutil.copy(self.site.file, self.ca_file)
-        users = ["--users"] if self.root else []
-        up = cluster("up", name, "--nodes", "2", "--cpus-per-node", str(CPUS_PER_NODE), "--lbf", cluster_case.BUILD_DIR,
-                     "--networks", os.path.join(HERE, "networks.d"), "--lbfd-setting", 'network="test-fast"', *users, check=False,
-                     env={"LBF_CA_FILE": self.ca_file})
-        self.assertEqual(0, up.returncode, up.stderr)
-        self.addCleanup(cluster, "down", name)
-        self.use(name)
+        self.use_own("s", env={"LBF_CA_FILE": self.ca_file})
         self.env["LBF_CA_FILE"] = self.ca_file
         self.listen_with_tls()
 

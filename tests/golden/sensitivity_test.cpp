@@ -95,6 +95,29 @@ TEST(Composition, OfBlockedTimeAndOneNode) {
   EXPECT_EQ(all.of(Term::kLatencyInside), 0.125);
 }
 
+// Rank 0 leaves at 5.5 what goes by communicator 1, and at 7 an empty message by the world, which is there at 8. Rank 1
+// had the first one at 7.75, and has the second one at 8.25.
+TEST(Composition, ByRankAndCommunicator) {
+  const auto predictions = golden::predict_all(
+      "comm 1 0,1\n"
+      "0 send 5 to=1 tag=0 bytes=10 comm=1\n0 send 1 to=1 tag=0 bytes=0\n0 exit 0\n"
+      "1 startRecv 0 from=0 tag=0 comm=1\n1 endRecv 0 from=0 tag=0 bytes=10 comm=1\n"
+      "1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=0\n1 exit 0\n",
+      2, {two_nodes()}, engine::Clocks::kFollowed);
+  const engine::PathComposition& path = *predictions.front().path;
+  EXPECT_EQ(path.all.value, 8.25);
+  const auto by = [&](engine::PathBy grouping) {
+    std::vector<std::pair<std::int64_t, Seconds>> out;
+    for (const engine::PathShare& share : engine::path_shares(path, grouping))
+      out.emplace_back(share.id, share.seconds);
+    return out;
+  };
+  EXPECT_THAT(by(engine::PathBy::kRank), testing::ElementsAre(testing::Pair(0, 7), testing::Pair(1, 1.25)));
+  EXPECT_THAT(by(engine::PathBy::kCommunicator), testing::ElementsAre(testing::Pair(engine::PathShare::kNone, 6),
+                                                                      testing::Pair(0, 1.75), testing::Pair(1, 0.5)));
+  EXPECT_EQ(path.mean_work_s, 3);
+}
+
 TEST(Scaled, EachParameterScalesItsTerms) {
   EXPECT_EQ(time_s(kWaits, engine::scaled(two_nodes(), Parameter::kLatency, 3)), 9.75);
   EXPECT_EQ(time_s(kWaits, engine::scaled(two_nodes(), Parameter::kGap, 3)), 9.75);

@@ -340,6 +340,60 @@ class Savings(unittest.TestCase):
                 self.assertEqual((2, []), (done.returncode, lbfd.asked), arguments)
 
 
+class Scaling(unittest.TestCase):
+    PARTS = ("copies", "overhead", "latency_between", "bytes_inside", "bytes_between", "kept", "unseen")
+
+    def run_of(self, job, ranks, **more):
+        work = 96.0 / ranks
+        paths = {f"path_{part}_s": 0.0 for part in self.PARTS}
+        seconds = work + 0.25 * ranks
+        return step(job, ranks=ranks, nodes=["n1"], measured_s=seconds, program_id="gnu:1", network="lan-1g", path_work_s=work,
+                    path_rank_work_s=work, path_latency_inside_s=0.25 * ranks,
+                    predictions=[prediction(1, "lan-1g", "self", seconds)], **paths, **more)
+
+    def scaling(self, *arguments, steps=None, status=0):
+        with FakeLbfd(always(*(steps or [self.run_of(job, ranks) for job, ranks in ((12, 2), (13, 4), (14, 8))]))) as lbfd:
+            done = lbfd.run("lbf-report", "--scaling", *arguments)
+            self.assertEqual(done.returncode, status, done.stderr)
+            return done, [query for _, query in lbfd.asked]
+
+    def test_named_jobs(self):
+        """Only what is shown is asked for; 96 s / p of work and 0.25 s p of latency."""
+        done, queries = self.scaling("-j", "12,13,14", "--ranks", "4,8,16", "--json")
+        self.assertTrue(all("path_work_s" in query["rows"] for query in queries), queries)
+        answer, = json.loads(done.stdout)["scaling"]
+        # One node has 8 ranks in these runs.
+        self.assertEqual([4, 8], [row["ranks"] for row in answer["rows"]])
+        self.assertAlmostEqual(12.0 + 2.0, answer["rows"][1]["predicted_s"])
+        self.assertIn("16 ranks: no run had several nodes", answer["not_known"])
+
+    def test_the_programs_of_the_last_week(self):
+        done, (query,) = self.scaling()
+        self.assertAlmostEqual(int(query["since"]), time.time() - 7 * 86400, delta=60)
+        self.assertIn("From jobs 12.0, 13.0, 14.0.", " ".join(done.stdout.split()))
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        done, _ = self.scaling("-P", "-n", "-j", "12,13,14")
+        self.assertEqual(["2", "4", "8"], [line.split("|")[0] for line in done.stdout.splitlines()])
+        self.assertIn("no knee up to 8 ranks", done.stderr)
+        done, _ = self.scaling(steps=[self.run_of(12, 2)])
+        self.assertEqual("", done.stdout)
+        self.assertIn("no program ran with the same arguments at two rank counts since", done.stderr)
+
+    def test_refusals(self):
+        other = self.run_of(13, 4)
+        other["program_id"] = "gnu:2"
+        done, _ = self.scaling("-j", "12,13", steps=[self.run_of(12, 2), other], status=1)
+        self.assertEqual("lbf-report: error: jobs 12.0 and 13.0 ran different programs, or it was built anew between them\n",
+                         done.stderr)
+
+    def test_options_that_do_not_go_with_it(self):
+        with FakeLbfd(always()) as lbfd:
+            for arguments in (["--scaling", "-o", "JobID"], ["--scaling", "--savings"], ["--scaling", "--weak"], ["--scaling", "-P"], ["--weak", "-j", "1"],
+                              ["--ranks", "4"], ["--scaling", "--ranks", "0"]):
+                done = lbfd.run("lbf-report", *arguments)
+                self.assertEqual((2, []), (done.returncode, lbfd.asked), arguments)
+
+
 class Refusals(unittest.TestCase):
     def failed(self, answers, *arguments, name="lbf-report"):
         with FakeLbfd(answers) as lbfd:

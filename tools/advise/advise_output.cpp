@@ -14,6 +14,7 @@
 #include "base/times.h"
 #include "report/text.h"
 #include "tools/advise/probe.h"
+#include "tools/whatif/replay_trust.h"
 
 namespace lbf::tools {
 namespace {
@@ -28,11 +29,19 @@ std::string placement_of(const Ranked& one) {
   return one.candidate.is_map() ? "computed" : one.candidate.target.placement;
 }
 
-std::string row(const Ranked& one, const char* mark) {
+// "   16.01 s   14.1 s   17.9 s": predicted, Low and High. A range, or a bound, has no prediction.
+std::string time_cells(const advisor::Saying& saying) {
+  const bool is_told = saying.form != advisor::Saying::Form::kCannotTell;
+  return fmt::format("{:>11} {:>8} {:>8}", saying.is_number() || !is_told ? saying.in_words() : "",
+                     is_told ? format_duration(saying.low_s, 3) : "",
+                     saying.has_interval() ? format_duration(saying.high_s, 3) : "");
+}
+
+std::string row(const Ranked& one, const char* mark, const advisor::Saying& saying) {
   const engine::Target& target = one.candidate.target;
-  const std::string placement = placement_of(one);
-  return fmt::format("{:1} {:>12} {:>10.4g} {:>5} {} {} {}\n", mark, format_duration(one.time_s), one.node_hours(),
-                     target.nodes, report::fit(placement, 10, true),
+  const std::string node_hours = saying.is_number() ? fmt::format("{:.4g}", one.node_hours()) : "-";
+  return fmt::format("{:1} {} {:>10} {:>5} {} {} {}\n", mark, time_cells(saying), node_hours, target.nodes,
+                     report::fit(placement_of(one), 10, true),
                      report::fit(report::printable(one.candidate.set.partition), 12, true),
                      report::printable(target.network->name()));
 }
@@ -50,22 +59,24 @@ std::string moment(std::optional<double> at_s) {
   return {text.data(), length};
 }
 
-std::string row_with_start(const Ranked& one, const char* mark) {
+std::string row_with_start(const Ranked& one, const char* mark, const advisor::Saying& saying) {
   const engine::Target& target = one.candidate.target;
-  return fmt::format(
-      "{:1} {:>11} {:>11} {:>12} {:>5} {} {} {}\n", mark, moment(one.start.at_s), moment(one.ends_at_s()),
-      format_duration(one.time_s), target.nodes, report::fit(placement_of(one), 10, true),
-      report::fit(report::printable(one.candidate.set.partition), 10, true), report::printable(target.network->name()));
+  return fmt::format("{:1} {:>11} {:>11} {} {:>5} {} {} {}\n", mark, moment(one.start.at_s), moment(one.ends_at_s()),
+                     time_cells(saying), target.nodes, report::fit(placement_of(one), 10, true),
+                     report::fit(report::printable(one.candidate.set.partition), 10, true),
+                     report::printable(target.network->name()));
 }
 
 std::string table(const AdviseResult& result) {
   const bool starts = result.schedule.has_value();
-  std::string out = starts ? fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {:10} {:10} {}\n", "", "Start", "End",
-                                         "Predicted", "Nodes", "Placement", "Partition", "Network")
-                           : fmt::format("{:1} {:>12} {:>10} {:>5} {:10} {:12} {}\n", "", "Predicted", "Node-hours",
-                                         "Nodes", "Placement", "Partition", "Network");
+  const std::string times = fmt::format("{:>11} {:>8} {:>8}", "Predicted", "Low", "High");
+  std::string out = starts ? fmt::format("{:1} {:>11} {:>11} {} {:>5} {:10} {:10} {}\n", "", "Start", "End", times,
+                                         "Nodes", "Placement", "Partition", "Network")
+                           : fmt::format("{:1} {} {:>10} {:>5} {:10} {:12} {}\n", "", times, "Node-hours", "Nodes",
+                                         "Placement", "Partition", "Network");
   const auto add = [&](const Ranked& one, const char* mark) {
-    out += starts ? row_with_start(one, mark) : row(one, mark);
+    const advisor::Saying saying = result.baseline.say(result.trust, one);
+    out += starts ? row_with_start(one, mark, saying) : row(one, mark, saying);
   };
   std::size_t rows = 0;
   for (std::size_t i = 0; i < result.ranking.ranked.size(); ++i) {
@@ -88,6 +99,18 @@ std::string table(const AdviseResult& result) {
                         0);
   }
   return out;
+}
+
+// Of the first time that is no number, as the others are mostly alike. Empty: all are numbers.
+std::string why_no_number(const AdviseResult& result) {
+  for (const Ranked& one : result.ranking.ranked) {
+    if (one.verdict != Verdict::kReplayed) continue;
+    const advisor::Saying saying = result.baseline.say(result.trust, one);
+    if (saying.is_number() || saying.remedy.empty()) continue;
+    return report::wrap(fmt::format("Why no number: {}. To get one, {}.", report::printable(saying.why), saying.remedy),
+                        report::kTextWidth, 0);
+  }
+  return {};
 }
 
 // What Slurm was asked, and what it did not say.
@@ -150,16 +173,22 @@ std::string headline(const AdviseResult& result, const AdvisePrint& print, const
   const advisor::Gain& gain = result.advice.gain;
   const std::string what = "Advice: " + advisor::describe(chosen.candidate);
   const std::string interval = fmt::format("({:.1f} to {:.1f} %)", gain.low_percent, gain.high_percent);
+  const advisor::Saying saying = result.baseline.say(result.trust, chosen);
   const Seconds now_s = result.baseline.time_s();
   const std::optional<double> now_starts_s = result.baseline.now.start.at_s;
   if (chosen.start.at_s && now_starts_s) {
     return fmt::format("{}: ends {} instead of {}, {:.1f} % sooner {}; it runs {} instead of {}.", what,
                        moment(chosen.ends_at_s()), moment(*now_starts_s + now_s), gain.percent, interval,
-                       format_duration(chosen.time_s), format_duration(now_s));
+                       saying.in_words(), format_duration(now_s));
   }
   if (chosen.start.at_s) {
     return fmt::format("{}: ends {}; Slurm would not start what runs now. It runs {} instead of {}.", what,
-                       moment(chosen.ends_at_s()), format_duration(chosen.time_s), format_duration(now_s));
+                       moment(chosen.ends_at_s()), saying.in_words(), format_duration(now_s));
+  }
+  if (!saying.is_number()) {
+    return fmt::format("{}: {} instead of {}, a gain of {:.1f} to {:.1f} % in {}. To get a number, {}.", what,
+                       saying.in_words(), format_duration(now_s), gain.low_percent, gain.high_percent, print.objective,
+                       saying.remedy);
   }
   return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.", what,
                      format_duration(chosen.time_s), chosen.node_hours(), format_duration(now_s),
@@ -176,8 +205,12 @@ std::string pasted(const std::string& flags) {
 
 std::string advice(const AdviseResult& result, const AdvisePrint& print) {
   const advisor::Advice& advised = result.advice;
+  const std::string unmeasured =
+      advised.unmeasured.empty()
+          ? std::string()
+          : report::wrap("Not advised: " + report::printable(advised.unmeasured) + ".", report::kTextWidth, 0);
   if (!advised.chosen)
-    return report::wrap("No advice: " + report::printable(advised.why_not) + ".", report::kTextWidth, 0);
+    return report::wrap("No advice: " + report::printable(advised.why_not) + ".", report::kTextWidth, 0) + unmeasured;
   const Ranked& chosen = result.ranking.ranked[*advised.chosen];
   std::string out = report::wrap(headline(result, print, chosen), report::kTextWidth, 0);
   for (const std::string& reason : advised.reasons) out += report::wrap("- " + reason, report::kTextWidth, 2);
@@ -196,7 +229,7 @@ std::string advice(const AdviseResult& result, const AdvisePrint& print) {
         "The network is not chosen by a flag of srun, but by the partition, a constraint or settings of MPI.",
         report::kTextWidth, 2);
   }
-  return out;
+  return out + unmeasured;
 }
 
 std::string sensitivity(const advisor::Sensitivity& curves) {
@@ -227,22 +260,23 @@ std::vector<std::string> hosts_of(const advisor::Candidate& candidate) {
   return names;
 }
 
-nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
+nlohmann::json json_of(const AdviseResult& result, const Ranked& one, const std::string& host_file) {
   static const char* const kVerdicts[] = {"replayed", "ruled_out", "deferred", "stuck", "unknown"};
   const engine::Target& target = one.candidate.target;
-  nlohmann::json json = {
-      {"verdict", kVerdicts[static_cast<int>(one.verdict)]},
-      {"nodes", target.nodes},
-      {"placement", target.placement},
-      {"network", target.network->name()},
-      {"partition", one.candidate.set.partition},
-      {"bound_s", one.bound.at_least_s()},
-      {"processors_bound_s", one.bound.processors_s},
-      {"links_bound_s", one.bound.links_s},
-      {"chain_bound_s", one.bound.chain_s},
-      {"pareto", one.on_front},
-      {"searched", one.searched},
-      {"flags", advisor::flags_with_limit(advisor::srun_flags(one.candidate, host_file), one.start)}};
+  nlohmann::json json = {{"verdict", kVerdicts[static_cast<int>(one.verdict)]},
+                         {"nodes", target.nodes},
+                         {"placement", target.placement},
+                         {"network", target.network->name()},
+                         {"partition", one.candidate.set.partition},
+                         {"bound_s", one.bound.at_least_s()},
+                         {"processors_bound_s", one.bound.processors_s},
+                         {"links_bound_s", one.bound.links_s},
+                         {"chain_bound_s", one.bound.chain_s},
+                         {"pareto", one.on_front},
+                         {"searched", one.searched}};
+  const advisor::Saying saying = result.baseline.say(result.trust, one);
+  if (saying.form != advisor::Saying::Form::kAtBest)
+    json["flags"] = advisor::flags_with_limit(advisor::srun_flags(one.candidate, host_file), one.start);
   // Asked for, or kept from being asked (neither).
   if (one.start.at_s) {
     json["start"] = *one.start.at_s;
@@ -254,6 +288,8 @@ nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
   if (one.verdict == Verdict::kReplayed) {
     json["lbf_s"] = one.time_s;
     json["node_hours"] = one.node_hours();
+    json["error_percent"] = saying.half_width_percent;
+    add_saying(saying, json);
   }
   if (!one.why_stuck.empty()) json["why_stuck"] = one.why_stuck;
   return json;
@@ -315,7 +351,8 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
                                report::printable(print.cluster)),
                    report::kTextWidth, 0);
   if (result.seen.is_too_little()) return out + "\n" + advice(result, print);
-  out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
+  out += counts(result, print) + questions(result) + "\n" + table(result) + why_no_number(result) + "\n" +
+         advice(result, print) + "\n";
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   std::vector<std::string> notes = result.trust.notes();
@@ -349,7 +386,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   for (const std::string& note : {print.mpi_note, result.memory_note}) {
     if (!note.empty()) json["notes"].push_back(note);
   }
-  json["now"] = json_of(result.baseline.now, print.host_file);
+  json["now"] = json_of(result, result.baseline.now, print.host_file);
   json["now"]["flags"] = flags_of_now(result);
   if (result.seen.share < 1) {
     json["now"]["seen_share"] = result.seen.share;
@@ -361,11 +398,8 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   if (result.baseline.others_s > 0) json["now"]["other_programs_s"] = result.baseline.others_s;
   json["candidates"] = nlohmann::json::array();
   for (const Ranked& one : result.ranking.ranked) {
-    json["candidates"].push_back(json_of(one, print.host_file));
-    nlohmann::json& shown = json["candidates"].back();
-    if (one.candidate.needs_host_file()) shown["hosts"] = hosts_of(one.candidate);
-    if (one.verdict == advisor::Verdict::kReplayed)
-      shown["error_percent"] = result.baseline.half_width_percent(result.trust, one);
+    json["candidates"].push_back(json_of(result, one, print.host_file));
+    if (one.candidate.needs_host_file()) json["candidates"].back()["hosts"] = hosts_of(one.candidate);
   }
   if (result.advice.chosen) {
     json["advice"] = {{"candidate", *result.advice.chosen},
@@ -383,6 +417,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
     json["advice"] = nullptr;
     json["why_no_advice"] = result.advice.why_not;
   }
+  if (!result.advice.unmeasured.empty()) json["not_advised"] = result.advice.unmeasured;
   if (result.schedule) {
     json["when"] = {{"asked_at", result.schedule->asked_at_s},
                     {"questions", result.schedule->questions},

@@ -14,6 +14,8 @@
 #include "advisor/mapping/load.h"
 #include "advisor/mapping/local_search.h"
 #include "advisor/mapping/partition.h"
+#include "protocol/step_fields.h"
+#include "tools/whatif/replay_trust.h"
 
 namespace lbf::tools {
 namespace {
@@ -52,10 +54,6 @@ std::vector<std::uint32_t> without_empty_nodes(std::vector<std::uint32_t> node_o
   for (std::uint32_t& node : node_of_rank)
     node = static_cast<std::uint32_t>(std::ranges::lower_bound(used, node) - used.begin());
   return node_of_rank;
-}
-
-double percent(double part, double whole) {
-  return whole > 0 ? 100 * part / whole : 0;
 }
 
 class Session {
@@ -257,6 +255,8 @@ class Session {
     if (result_.baseline.measured_s && now.why_stuck.empty()) {
       result_.trust.self_error_percent =
           100 * (now.time_s - *result_.baseline.measured_s) / *result_.baseline.measured_s;
+      result_.trust.is_lost_to_others =
+          protocol::noticeable_loss_s(result_.baseline.others_s, *result_.baseline.measured_s) > 0;
     }
     return {};
   }
@@ -270,31 +270,17 @@ class Session {
 
   // What the trace does not say.
   void judge(const AdviseTrace::Pass& pass) {
-    advisor::Trust& trust = result_.trust;
-    const engine::PredictorStats& stats = pass.stats;
-    const std::vector<Seconds>& measured = pass.predictions.front().rank_measured_s;
-    const Seconds all_ranks_s = std::accumulate(measured.begin(), measured.end(), 0.0);
-    trust.lost_percent =
-        percent(static_cast<double>(stats.lost_events), static_cast<double>(stats.lost_events + stats.events));
-    trust.wildcard_percent = percent(static_cast<double>(stats.wildcard_receives), static_cast<double>(stats.messages));
-    trust.unmodelled_percent = percent(stats.unmodelled_s, all_ranks_s);
-    trust.approximated_percent =
-        percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
-    if (trace_.mpi_rules().family_only) trust.unknown_collectives_percent = trust.approximated_percent;
     const engine::Prediction& now = pass.predictions.front();
-    result_.seen = daemon::seen_run_of(now, pass.costs);
-    trust.unseen_percent = 100 * (1 - now.seen_share);
-    if (now.seen_share < 1) {
-      trust.extrapolated_percent.reset();
-      if (now.high_s != kNeverS && now.lbf_s > 0) {
-        result_.now_interval_s = {now.low_s, now.high_s};
-        trust.extrapolated_percent = 100 * std::max(now.high_s - now.lbf_s, now.lbf_s - now.low_s) / now.lbf_s;
-      }
-    }
-    trust.why_partial = pass.why_partial;
+    const std::vector<Seconds>& measured = now.rank_measured_s;
+    advisor::Trust& trust = result_.trust;
+    trust = trust_of_replay(pass.stats, now, trace_.mpi_rules(), pass.why_partial);
     trust.program = options_.program;
     trust.site = options_.site;
+    result_.seen = daemon::seen_run_of(now, pass.costs);
+    if (now.seen_share < 1 && now.high_s != kNeverS && now.lbf_s > 0) result_.now_interval_s = {now.low_s, now.high_s};
     if (!result_.baseline.is_what_ran) return;
+    trust.network = result_.baseline.now.candidate.target.network->name();
+    trust.nodes = result_.baseline.now.candidate.target.nodes;
     if (options_.ran.measured_s && *options_.ran.measured_s > 0) {
       result_.baseline.measured_s = options_.ran.measured_s;
     } else if (trace_.has_measured_times()) {

@@ -310,6 +310,8 @@ void say_why_no_advice(const AdviseResult& result) {
     std::fprintf(stderr, "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
   if (!result.advice.chosen)
     std::fprintf(stderr, "lbf-advise: no advice: %s\n", report::printable(result.advice.why_not).c_str());
+  if (!result.advice.unmeasured.empty())
+    std::fprintf(stderr, "lbf-advise: not advised: %s\n", report::printable(result.advice.unmeasured).c_str());
 }
 
 // `script`: what the file has.

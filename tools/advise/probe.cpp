@@ -240,7 +240,7 @@ class Prober {
              advisor::gain_of(objective_.value(result_.baseline.time_s(),
                                                result_.baseline.now.candidate.node_hours(result_.baseline.time_s())),
                               objective_.value(best.ranked->time_s, best.ranked->node_hours()),
-                              result_.baseline.half_width_percent(result_.trust, *best.ranked)));
+                              result_.baseline.say(result_.trust, *best.ranked).half_width_percent));
       decision =
           "the skeleton decides for " + best.row.where + "; what runs now was not measured, its gain is the replay's";
     } else {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/network_name.h"
 #include "base/result.h"
 #include "base/times.h"
 #include "base/whole_file.h"
@@ -66,7 +67,7 @@ Result<void> check_name(const Options& options) {
   if (!is_network_name(options.name)) {
     return invalid_input("--name '" + options.name + "' must be letters, digits, '-', '_' and '.'");
   }
-  if (options.name.starts_with(engine::kNominalPrefix)) {
+  if (options.name.starts_with(kNominalPrefix)) {
     return invalid_input("--name '" + options.name +
                          "': names with 'nominal-' are for networks that nobody measured here");
   }

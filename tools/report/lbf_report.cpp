@@ -38,6 +38,7 @@
 #include "tools/report/report_picture.h"
 #include "tools/report/report_query.h"
 #include "tools/report/report_savings.h"
+#include "tools/report/report_scaling.h"
 #include "tools/report/usable_nodes.h"
 #include "tools/support/environment.h"
 
@@ -326,6 +327,8 @@ int report_steps(const ReportOptions& options) {
       return print_accuracy(*client, request->selection, options);
     case ReportKind::kSavings:
       return print_savings(*client, request->selection, options);
+    case ReportKind::kScaling:
+      return print_scaling(*client, request->selection, options);
     case ReportKind::kDocument:
       return print_document(*client, request->selection, options);
     case ReportKind::kSteps:

@@ -16,7 +16,7 @@ using report::Selection;
 using report::TableStyle;
 
 constexpr Seconds kMostBriefWaitS = 3600;
-constexpr std::time_t kSavingsDefaultS = 7 * 86400;
+constexpr std::time_t kSavingsDefaultS = 7 * 86400;  // and of --scaling
 
 // Options that do not go together, and what is said of them.
 struct Conflict {
@@ -50,6 +50,17 @@ constexpr Conflict kConflicts[] = {
        return o.savings && (o.brief || o.yaml || o.long_list || o.accuracy || o.overhead || !o.format.empty());
      },
      "--savings has columns of its own; leave out -o, -l, --yaml, --brief, --accuracy and --overhead"},
+    {[](const auto& o, const auto&) {
+       return o.scaling && (o.brief || o.yaml || o.long_list || o.accuracy || o.overhead || o.savings || o.plot ||
+                            !o.html.empty() || !o.format.empty());
+     },
+     "--scaling has columns of its own; leave out -o, -l, --yaml, --brief, --plot, --html and other summaries"},
+    {[](const auto& o, const auto&) { return (o.weak || !o.ranks.empty()) && !o.scaling; },
+     "--weak and --ranks are for --scaling"},
+    {[](const auto& o, const auto& s) { return o.scaling && o.any_parsable() && s.jobs.empty(); },
+     "--scaling -P is about one program: give -j JOB,JOB, or --json for all"},
+    {[](const auto& o, const auto& s) { return o.weak && s.jobs.empty(); },
+     "--weak needs -j JOB,JOB: which runs have the same problem for each rank is not recognised"},
     {[](const auto& o, const auto&) { return o.wait_s && !o.brief; }, "--wait is for --brief"},
 };
 
@@ -63,6 +74,11 @@ void ask_for_rows(const ReportOptions& options, const ReportColumns& columns, Se
   } else if (kind == ReportKind::kSavings) {
     selection.rows = report::row_keys_of_savings();
     selection.limit = report::kMostSteps;
+  } else if (kind == ReportKind::kScaling) {
+    selection.rows = report::row_keys_of_scaling();
+    selection.summary = true;
+    selection.limit = report::kMostSteps;
+    selection.detail = false;
   } else if (kind == ReportKind::kSteps && columns) {
     selection.rows = report::row_keys_of(*columns);
     selection.summary = !report::needs_targets(*columns);
@@ -80,7 +96,7 @@ Result<void> set_window(const ReportOptions& options, Selection& out) {
     out.since = since->at_s;
     is_skipped = since->is_skipped;
   } else if (out.jobs.empty() && !options.accuracy) {
-    out.since = options.savings ? now - kSavingsDefaultS : start_of_day(now);
+    out.since = options.savings || options.scaling ? now - kSavingsDefaultS : start_of_day(now);
   }
   if (!options.until.empty()) {
     const auto until = parse_time(options.until, now, Repeated::kLater);
@@ -225,6 +241,15 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_flag("--savings", options.savings,
                "node-hours that the runs of the last 7 days (-S, -E) would have saved at the advised node counts, by "
                "program, account and partition");
+  app.add_flag(
+      "--scaling", options.scaling,
+      "run time over rank counts, from runs of one program at two rank counts and more: of these jobs (-j), or "
+      "of the programs that ran so in the last 7 days (-S, -E)");
+  app.add_flag("--weak", options.weak, "with --scaling -j, each rank has the same problem; else all together have");
+  app.add_option("--ranks", options.ranks, "P[,...]: with --scaling, these rank counts")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 65536))
+      ->type_name("COUNTS");
   app.add_flag("--procedures", options.procedures,
                "what if a procedure ran in the other process: those that were measured (srun "
                "--lbf-procedures); needs -j");
@@ -244,6 +269,7 @@ ReportKind kind_of(const ReportOptions& options) {
   if (options.brief) return ReportKind::kBrief;
   if (options.accuracy) return ReportKind::kAccuracy;
   if (options.savings) return ReportKind::kSavings;
+  if (options.scaling) return ReportKind::kScaling;
   if (options.yaml || (options.json && !options.overhead)) return ReportKind::kDocument;
   if (!options.html.empty()) return ReportKind::kHtml;
   if (options.plot) return ReportKind::kPlot;

@@ -53,6 +53,9 @@ struct ReportOptions {
   bool accuracy = false;
   bool overhead = false;
   bool savings = false;
+  bool scaling = false;
+  bool weak = false;
+  std::vector<std::uint32_t> ranks;  // of --scaling
   bool procedures = false;
   bool networks = false;
   bool health = false;
@@ -77,6 +80,7 @@ enum class ReportKind : std::uint8_t {
   kPlot,
   kOverhead,
   kSavings,
+  kScaling,
   kProcedures,
   kSteps
 };

@@ -29,7 +29,6 @@ constexpr int kMostDirectories = 64;
 constexpr Seconds kStopTimeoutS = 15;
 constexpr int kStartTries = 200;
 constexpr std::chrono::milliseconds kStartPoll{50};
-constexpr const char* kSiteNetworks = "/etc/lbf/networks.d";
 
 Result<std::string> make_token() {
   std::array<unsigned char, 32> bytes{};
@@ -67,6 +66,14 @@ std::string toml_text(const std::string& text) {
 }
 
 }  // namespace
+
+void link_nominal_networks(const std::string& nominal, const std::string& networks) {
+  if (nominal.empty()) return;
+  const std::string link = networks + "/nominal";
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(link, ignored)) std::filesystem::remove(link, ignored);
+  std::filesystem::create_directory_symlink(nominal, link, ignored);
+}
 
 Result<void> PrivateDaemon::take_dir(const DaemonOptions& options) {
   int tries = 0;
@@ -139,7 +146,10 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   if (networks.empty()) {
     networks = dir_ + "/networks.d";
     if (::access(networks.c_str(), F_OK) != 0 && ::access(kSiteNetworks, R_OK | X_OK) == 0) networks = kSiteNetworks;
-    if (networks != kSiteNetworks) ::mkdir(networks.c_str(), 0700);
+    if (networks != kSiteNetworks) {
+      ::mkdir(networks.c_str(), 0700);
+      link_nominal_networks(parts.nominal, networks);
+    }
   }
   const std::string token_file = socket_dir_ + "/token";
   std::string config = "# Written by lbf-run.\nlisten = [" + toml_text(server());

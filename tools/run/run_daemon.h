@@ -24,6 +24,10 @@ struct DaemonOptions {
   bool only_asked = false;    // nothing runs: what was cut off before is ended as partial
 };
 
+// Where NETWORKS, a folder of network files, has no folder `nominal`, NOMINAL stands for it: what lbfd predicts on as
+// long as no network is described. A link of an earlier run is made anew. Empty NOMINAL: nothing is done.
+void link_nominal_networks(const std::string& nominal, const std::string& networks);
+
 class PrivateDaemon {
  public:
   // Starts it and waits until it answers. With `only_asked` that of another lbf-run which has DIR now is as good.

@@ -50,6 +50,7 @@ Result<Parts> find_parts() {
   parts.prolog = first_that_is({bin + "/lbf-task-prolog", libexec + "/lbf-task-prolog"}, X_OK);
   parts.epilog = first_that_is({bin + "/lbf-task-epilog", libexec + "/lbf-task-epilog"}, X_OK);
   parts.capture = first_that_is({bin + "/../lib/" + kCaptureName, std::string(LBF_LIB_DIR) + "/" + kCaptureName}, R_OK);
+  parts.nominal = first_that_is({bin + "/../networks.d/nominal", std::string(kSiteNetworks) + "/nominal"}, X_OK);
   for (const auto& [name, path] :
        {std::pair{"lbfd", &parts.lbfd}, std::pair{"lbf-relay", &parts.relay}, std::pair{kCaptureName, &parts.capture},
         std::pair{"lbf-task-prolog", &parts.prolog}, std::pair{"lbf-task-epilog", &parts.epilog}}) {

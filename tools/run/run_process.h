@@ -12,6 +12,8 @@
 
 namespace lbf::tools {
 
+inline constexpr const char* kSiteNetworks = "/etc/lbf/networks.d";
+
 // Where this installation's parts are: beside this program as in a build folder, else as installed.
 struct Parts {
   std::string bin;  // folder of lbf-run, lbf-report
@@ -20,6 +22,7 @@ struct Parts {
   std::string capture;
   std::string prolog;  // for SLURM_TASK_PROLOG
   std::string epilog;
+  std::string nominal;  // folder of nominal networks; empty: they are not installed
 };
 // Errors: kNotFound, naming what is missing.
 Result<Parts> find_parts();

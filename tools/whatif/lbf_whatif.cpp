@@ -105,6 +105,20 @@ Result<ProcedureQuestion> ask_about_procedures(const ProcedureOptions& options, 
   return question;
 }
 
+// Names, by the numbers that events have; with what is to be known of the times.
+Result<std::vector<std::string>> procedures_of_paths(WhatIfTrace& trace) {
+  Result<std::vector<std::string>> names = trace.procedures(WhatIfTrace::Samples::kStandIn);
+  if (!names) return names;
+  for (std::string& name : *names) {
+    if (trace.sampled().contains(name)) {
+      name += " (sampled)";
+    } else if (trace.switched_off().contains(name)) {
+      name += " (switched off while it ran)";
+    }
+  }
+  return names;
+}
+
 // The predictor of all targets and scenarios and, where procedures are asked for, one more of the first
 // target, whose critical path is followed.
 struct Replay {
@@ -119,8 +133,10 @@ struct Replay {
   }
 };
 
+// PATH_PROCEDURES: those that the paths of followed clocks tell apart.
 Result<Replay> make_replay(Rank ranks, const std::vector<engine::Target>& targets,
-                           const std::optional<ProcedureQuestion>& question, engine::Clocks clocks) {
+                           const std::optional<ProcedureQuestion>& question, engine::Clocks clocks,
+                           std::size_t path_procedures = 0) {
   Replay replay;
   if (question) {
     auto made = engine::Predictor::make(ranks, {targets.front()}, {{}, question->plan.profiled});
@@ -129,8 +145,10 @@ Result<Replay> make_replay(Rank ranks, const std::vector<engine::Target>& target
     replay.path = std::make_unique<engine::CriticalPath>(question->plan.profiled.size());
     replay.of_path->observe_timeline(*replay.path);
   }
-  auto made = engine::Predictor::make(ranks, question ? with_scenarios(targets, *question) : targets,
-                                      question ? question->plan : engine::ProcedurePlan{}, clocks);
+  engine::ProcedurePlan plan = question ? question->plan : engine::ProcedurePlan{};
+  for (std::size_t p = 0; p < path_procedures; ++p) plan.profiled.push_back(static_cast<std::uint32_t>(p));
+  auto made =
+      engine::Predictor::make(ranks, question ? with_scenarios(targets, *question) : targets, std::move(plan), clocks);
   if (!made) return made.error();
   replay.predictor = std::move(*made);
   return replay;
@@ -195,8 +213,14 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   result.targets = std::move(*targets);
   // A procedure that runs elsewhere would not meet them as they came.
   if (!question && (*trace)->self()) set_other_programs(*(*trace)->self(), result.targets);
-  const engine::Clocks clocks = line.sensitivity.given() ? engine::Clocks::kComposed : engine::Clocks::kPlain;
-  Result<Replay> replay = make_replay(result.ranks, result.targets, question, clocks);
+  std::vector<std::string> path_procedures;
+  if (line.sensitivity.given()) {
+    Result<std::vector<std::string>> known = procedures_of_paths(**trace);
+    if (!known) return known.error();
+    path_procedures = std::move(*known);
+  }
+  const engine::Clocks clocks = line.sensitivity.given() ? engine::Clocks::kFollowed : engine::Clocks::kPlain;
+  Result<Replay> replay = make_replay(result.ranks, result.targets, question, clocks, path_procedures.size());
   if (!replay) return replay.error();
 
   engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank(), (*trace)->mpi_settings());
@@ -215,10 +239,14 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   result.predictions = replay->predictor->predictions();
   result.costs = (*trace)->costs();
   result.stats = replay->predictor->stats();
+  result.self = (*trace)->self();
+  result.trust = (*trace)->trust()
+                     ? *(*trace)->trust()
+                     : trust_of_replay(result.stats, result.predictions.front(), mpi.rules, result.why_partial);
   if (line.sensitivity.given()) {
     const auto replay_again =
         [&](const std::vector<engine::Target>& probed) -> Result<std::vector<engine::Prediction>> {
-      Result<Replay> pass = make_replay(result.ranks, probed, {}, clocks);
+      Result<Replay> pass = make_replay(result.ranks, probed, {}, engine::Clocks::kComposed);
       if (!pass) return pass.error();
       pass->predictor->set_mpi(mpi);
       if (const Result<void> replayed = replay_trace(**trace, *pass); !replayed) return replayed.error();
@@ -227,6 +255,7 @@ Result<WhatIfResult> predict(const CommandLine& line) {
     auto found = find_sensitivity(line.sensitivity, result.targets, result.predictions, replay_again);
     if (!found) return found.error();
     result.sensitivity = std::move(*found);
+    result.sensitivity->procedures = std::move(path_procedures);
   }
   if (question) result.procedures = answer_of(std::move(*question), *replay, result.predictions);
   warn_of_stuck_targets(result);

@@ -31,10 +31,6 @@ double part(Seconds of_s, Seconds all_s) {
   return all_s > 0 ? 100 * of_s / all_s : 0;
 }
 
-std::string shown_name(const std::string& name) {
-  return report::shorten(report::printable(name), kMaxNameWidth);
-}
-
 std::string function_name(std::int32_t function) {
   if (function == engine::PathProfile::kOthers) return "others";
   return function == 0 ? "(not said)" : std::string(mpi_function_name(static_cast<std::uint16_t>(function)));
@@ -124,6 +120,10 @@ const char* kind_name(Kind kind) {
 }
 
 }  // namespace
+
+std::string shown_name(const std::string& name) {
+  return report::shorten(report::printable(name), kMaxNameWidth);
+}
 
 std::string text_table(const std::vector<std::vector<std::string>>& rows, std::size_t words) {
   std::vector<std::size_t> width(rows.front().size(), 0);

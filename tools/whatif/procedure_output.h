@@ -12,6 +12,8 @@ namespace lbf::tools {
 
 // Words to the left, numbers to the right. `words`: how many columns are words. REQUIRES: a row.
 std::string text_table(const std::vector<std::vector<std::string>>& rows, std::size_t words);
+// A procedure's, for a table.
+std::string shown_name(const std::string& name);
 // "2 nodes, block, network lan"
 std::string target_name(const engine::Target& target);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/number.h"
+#include "event/mpi_function_table.h"
 #include "tools/whatif/procedure_output.h"
 
 namespace lbf::tools {
@@ -19,6 +20,8 @@ using engine::Term;
 
 constexpr double kLeastShownShare = 0.01;
 constexpr std::array kPercentsLonger{1, 2, 5};
+constexpr std::size_t kMostPathEntries = 5;
+constexpr std::size_t kMostPathEntriesInJson = 32;
 
 struct TermName {
   Term term;
@@ -54,6 +57,38 @@ std::optional<engine::FactorRange> parse_range(const std::string& text) {
   constexpr double kMost = 1e6;
   if (!low || !high || !(*low >= kLeast && *low < 1 && 1 < *high && *high <= kMost)) return std::nullopt;
   return engine::FactorRange{*low, *high};
+}
+
+std::string path_name(const SensitivityAnswer& answer, engine::PathBy by, std::int64_t id) {
+  if (by == engine::PathBy::kCall)
+    return id == 0 ? "(not said)" : std::string(mpi_function_name(static_cast<std::uint16_t>(id)));
+  if (by == engine::PathBy::kCommunicator && id == 0) return "MPI_COMM_WORLD";
+  if (by == engine::PathBy::kProcedure) return answer.procedures.at(static_cast<std::size_t>(id));
+  return std::to_string(id);
+}
+
+// "MPI_Allreduce 12 %, MPI_Wait 3 %"; empty: nothing to be shown.
+std::string path_text(const TargetSensitivity& of, engine::PathBy by) {
+  std::string text;
+  for (const auto& row : of.path_rows(by, kMostPathEntries)) {
+    if (!(row.seconds > kLeastShownShare * of.seen_s())) continue;
+    text += (text.empty() ? "" : ", ") + shown_name(row.name) + " " + percent_text(row.seconds / of.seen_s());
+  }
+  return text;
+}
+
+nlohmann::ordered_json path_json(const TargetSensitivity& of, engine::PathBy by) {
+  nlohmann::ordered_json entries = nlohmann::ordered_json::array();
+  for (const auto& row : of.path_rows(by, kMostPathEntriesInJson)) {
+    nlohmann::ordered_json& entry = entries.emplace_back();
+    entry["name"] = row.name;
+    entry["seconds"] = row.seconds;
+    for (const TermName& name : kTermNames) {
+      const Seconds seconds = row.terms[static_cast<std::size_t>(name.term)];
+      if (seconds != 0) entry[name.key] = seconds;
+    }
+  }
+  return entries;
 }
 
 std::string target_rows(const TargetSensitivity& of) {
@@ -149,7 +184,7 @@ Result<SensitivityAnswer> find_sensitivity(const SensitivityOptions& asked, cons
   Result<std::vector<SensitivityCurve>> found =
       engine::find_curves(std::vector(searched.size(), engine::CurveSearch(asked.range)), replay_probes);
   if (!found) return found.error();
-  SensitivityAnswer answer{asked, std::vector<std::vector<SensitivityCurve>>(targets.size())};
+  SensitivityAnswer answer{asked, std::vector<std::vector<SensitivityCurve>>(targets.size()), {}};
   for (std::size_t i = 0; i < searched.size(); ++i) answer.curves[searched[i].target].push_back(std::move((*found)[i]));
   return answer;
 }
@@ -195,6 +230,31 @@ std::string TargetSensitivity::bound_by() const {
   return text.empty() ? "nothing" : text;
 }
 
+std::string TargetSensitivity::imbalance() const {
+  const Seconds more_s = prediction.path->imbalance_s();
+  if (!(more_s > kLeastShownShare * seen_s())) return {};
+  return "work " + percent_text(prediction.composition->of(Term::kWork) / seen_s()) + ", of which " +
+         percent_text(more_s / seen_s()) + " imbalance: a rank has " +
+         percent_text(prediction.path->mean_work_s / seen_s()) + " on average";
+}
+
+std::vector<TargetSensitivity::PathRow> TargetSensitivity::path_rows(engine::PathBy by, std::size_t most) const {
+  std::vector<PathRow> rows;
+  PathRow others{"others", {}, 0};
+  for (const engine::PathShare& each : engine::path_shares(*prediction.path, by)) {
+    const Seconds seconds = each.seconds - each.terms[static_cast<std::size_t>(Term::kNotCaptured)];
+    if (each.id == engine::PathShare::kNone || !(seconds > 0)) continue;
+    if (each.id != engine::PathShare::kOthers && rows.size() < most) {
+      rows.push_back({path_name(answer, by, each.id), each.terms, seconds});
+      continue;
+    }
+    others.seconds += seconds;
+    for (std::size_t term = 0; term < engine::kTerms; ++term) others.terms[term] += each.terms[term];
+  }
+  if (others.seconds > 0) rows.push_back(std::move(others));
+  return rows;
+}
+
 std::string shown_value(const engine::Target& target, Parameter parameter, double factor) {
   const engine::PathCost& path = main_path(target);
   const Seconds latency_s = path.flight.at(0);
@@ -212,7 +272,13 @@ std::string sensitivity_table(const SensitivityAnswer& answer, const std::vector
   for (std::size_t t = 0; t < targets.size(); ++t) {
     if (!predictions[t].complete) continue;
     const TargetSensitivity of{answer, targets[t], predictions[t], answer.curves[t]};
-    text += "\nsensitivity of " + target_name(targets[t]) + "\n  bound by: " + of.bound_by() + "\n" + target_rows(of);
+    text += "\nsensitivity of " + target_name(targets[t]) + "\n  bound by: " + of.bound_by() + "\n";
+    if (const std::string imbalance = of.imbalance(); !imbalance.empty()) text += "  " + imbalance + "\n";
+    for (const PathGrouping& grouping : kPathGroupings) {
+      const std::string shares = path_text(of, grouping.by);
+      if (!shares.empty()) text += std::string("  by ") + grouping.words + ": " + shares + "\n";
+    }
+    text += target_rows(of);
   }
   return text;
 }
@@ -230,6 +296,9 @@ nlohmann::ordered_json sensitivity_json(const TargetSensitivity& of) {
       root["critical_path"][key] = latency_s > 0 ? of.prediction.composition->of(path.first) / latency_s : 0;
     }
   }
+  root["critical_path"]["mean_work_s"] = of.prediction.path->mean_work_s;
+  root["critical_path"]["imbalance_s"] = of.prediction.path->imbalance_s();
+  for (const PathGrouping& grouping : kPathGroupings) root["critical_path"][grouping.key] = path_json(of, grouping.by);
   root["parameters"] = nlohmann::ordered_json::array();
   for (std::size_t p = 0; p < of.curves.size(); ++p) {
     const Parameter parameter = of.answer.asked.parameters[p];

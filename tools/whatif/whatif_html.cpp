@@ -28,18 +28,20 @@ std::string section(std::string_view id, std::string_view title, const std::stri
                      id, escaped(title), body);
 }
 
-// `words`: how many columns are words. Cells are escaped here.
+// `words`: how many columns are words. Cells are escaped here. `drawings`: the last cell of each row, as it is.
 std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows,
-                  std::size_t words) {
+                  std::size_t words, const std::vector<std::string>& drawings = {}) {
   std::string out = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
   for (std::size_t i = 0; i < head.size(); ++i) {
     out += fmt::format("<th scope=\"col\"{}>{}</th>", i < words ? " class=\"text\"" : "", escaped(head[i]));
   }
   out += "</tr></thead><tbody>";
-  for (const auto& row : rows) {
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto& row = rows[r];
     out += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i)
       out += fmt::format("<td{}>{}</td>", i < words ? " class=\"text\"" : "", escaped(row[i]));
+    if (!drawings.empty()) out += "<td>" + drawings[r] + "</td>";
     out += "</tr>";
   }
   return out + "</tbody></table></div>";
@@ -55,34 +57,60 @@ std::string gain_cell(const engine::Prediction& as_it_ran, const engine::Predict
   return percent ? fmt::format("{:.1f} %", *percent) : "-";
 }
 
+// The interval that the words give, from 0 to MOST_S; a range has no mark, a bound no bar.
+std::string interval_drawing(const std::optional<advisor::Saying>& saying, Seconds most_s) {
+  if (!saying || saying->form == advisor::Saying::Form::kCannotTell || !(most_s > 0)) return {};
+  constexpr double kWidth = 160;
+  constexpr double kMargin = 5;
+  const auto x = [&](Seconds at_s) { return kMargin + at_s / most_s * (kWidth - 2 * kMargin); };
+  std::string body;
+  if (saying->has_interval()) {
+    body = fmt::format(
+        "<path d=\"M{0:.1f} 8H{1:.1f}M{0:.1f} 4v8M{1:.1f} 4v8\" stroke=\"var(--n0)\" stroke-width=\"1.5\"/>",
+        x(saying->low_s), x(saying->high_s));
+  }
+  if (saying->form != advisor::Saying::Form::kRange)
+    body += fmt::format("<circle cx=\"{:.1f}\" cy=\"8\" r=\"4\" fill=\"var(--n0)\"/>", x(saying->mark_s()));
+  return fmt::format(
+      "<svg viewBox=\"0 0 {0} 16\" width=\"{0}\" height=\"16\" role=\"img\" aria-label=\"{1}\">{2}</svg>", kWidth,
+      saying->in_words(), body);
+}
+
 std::string targets_body(const WhatIfResult& result) {
-  std::vector<std::string> head{"Nodes", "Placement", "Network", "Contention", "Predicted, s"};
+  const std::vector<std::string> head{"Nodes",        "Placement", "Network", "Contention",
+                                      "Predicted, s", "Low, s",    "High, s", "Interval"};
   const engine::Prediction& first = result.predictions.front();
   std::string out;
   if (first.seen_share < 1) {
-    head.insert(head.end(), {"Low, s", "High, s"});
     const std::string why = why_unknown(result, first);
     out = "<p>" +
-          escaped(why.empty() ? fmt::format("{:.1f} % of the run was captured: times are extrapolated from it, with a "
-                                            "95 % interval where it can be told",
+          escaped(why.empty() ? fmt::format("{:.1f} % of the run was captured: times are extrapolated from it",
                                             100 * first.seen_share)
                               : "No prediction: " + why) +
           ".</p>";
   }
   if (const std::string others = others_note(result); !others.empty())
     out += "<p>O" + escaped(others.substr(1)) + ".</p>";
+  std::vector<std::optional<advisor::Saying>> sayings;
+  Seconds most_s = 0;
+  for (std::size_t t = 0; t < result.targets.size(); ++t) {
+    sayings.push_back(saying_of(result, t));
+    if (sayings.back()) most_s = std::max({most_s, sayings.back()->low_s, sayings.back()->high_s});
+  }
   std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> drawings;
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const engine::Target& target = result.targets[t];
+    const auto [predicted, low, high] = shown_time(sayings[t], "%.6g");
     const std::string threads = target.threads != 0 ? fmt::format(", {} threads", target.threads) : std::string();
     rows.push_back({std::to_string(target.nodes), target.placement.substr(0, 48) + threads, target.network->name(),
                     contention_name(target.network->contention()),
-                    seconds_cell(result.predictions[t]) + (is_beside_others(result, target) ? " +" : "")});
-    if (first.seen_share >= 1) continue;
-    for (std::string& bound : shown_interval(result, result.predictions[t], "%.6g"))
-      rows.back().push_back(std::move(bound));
+                    predicted + (is_beside_others(result, target) ? " +" : ""), low, high});
+    drawings.push_back(interval_drawing(sayings[t], most_s));
   }
-  return out + table(head, rows, 4);
+  out += table(head, rows, 4, drawings);
+  for (const std::string& line : why_no_numbers(result)) out += "<p>" + escaped(line) + ".</p>";
+  return out;
 }
 
 const engine::Prediction* find(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent,
@@ -294,8 +322,18 @@ std::string target_body(const WhatIfResult& result, const ProcedureAnswer& answe
 std::string sensitivity_body(const TargetSensitivity& of) {
   const std::vector<engine::Parameter>& parameters = of.answer.asked.parameters;
   std::string out = fmt::format("<p>Bound by: {}.</p>", escaped(of.bound_by()));
-  std::vector<Curve> curves;
+  if (const std::string imbalance = of.imbalance(); !imbalance.empty())
+    out += "<p>W" + escaped(imbalance.substr(1)) + ".</p>";
   std::vector<std::vector<std::string>> rows;
+  for (const PathGrouping& grouping : kPathGroupings) {
+    for (const TargetSensitivity::PathRow& row : of.path_rows(grouping.by, kMostPathRows)) {
+      rows.push_back({grouping.words, row.name, fmt::format("{:.6g}", row.seconds),
+                      fmt::format("{:.1f} %", of.seen_s() > 0 ? 100 * row.seconds / of.seen_s() : 0)});
+    }
+  }
+  out += table({"Critical path by", "Name", "Seconds", "Of the time"}, rows, 2);
+  rows.clear();
+  std::vector<Curve> curves;
   for (std::size_t p = 0; p < of.curves.size(); ++p) {
     const engine::SensitivityCurve& found = of.curves[p];
     Curve& curve = curves.emplace_back();

@@ -72,15 +72,52 @@ std::string why_unknown(const WhatIfResult& result, const engine::Prediction& pr
   return seen.is_too_little() ? seen.why_no_prediction() : std::string();
 }
 
-std::string shown_seconds(const WhatIfResult& result, const engine::Prediction& prediction, const char* format) {
-  if (is_stuck(result, prediction)) return "stuck";
-  return why_unknown(result, prediction).empty() ? format_number(prediction.lbf_s, format) : "unknown";
+std::optional<advisor::Saying> saying_of(const WhatIfResult& result, std::size_t t) {
+  const engine::Prediction& prediction = result.predictions[t];
+  if (is_stuck(result, prediction)) return std::nullopt;
+  advisor::Saying unknown;
+  unknown.why = why_unknown(result, prediction);
+  if (!unknown.why.empty()) return unknown;
+  protocol::PredictionFields<protocol::Side::kReader> target;
+  target.nodes = result.targets[t].nodes;
+  target.network = result.targets[t].network->name();
+  target.predicted_s = prediction.lbf_s;
+  target.seen_share = prediction.seen_share;
+  target.memory_percent = memory_percent(result, result.targets[t]);
+  if (prediction.high_s != kNeverS) {
+    target.low_s = prediction.low_s;
+    target.high_s = prediction.high_s;
+  }
+  // Where nobody knows what ran, nobody knows how much the prediction changes.
+  const bool knows_self = result.self && result.self->is_known() && result.self->predicted_s;
+  return knows_self ? advisor::saying_of<protocol::Side::kReader>(result.trust, &*result.self, target)
+                    : advisor::saying_of(result.trust, &target, target);
 }
 
-std::array<std::string, 2> shown_interval(const WhatIfResult& result, const engine::Prediction& prediction,
-                                          const char* format) {
-  if (is_stuck(result, prediction) || prediction.high_s == kNeverS) return {"-", "-"};
-  return {format_number(prediction.low_s, format), format_number(prediction.high_s, format)};
+static std::string word_of(const advisor::Saying& saying) {
+  std::string word(name_of(saying.form));
+  std::ranges::replace(word, '_', ' ');
+  return word;
+}
+
+std::array<std::string, 3> shown_time(const std::optional<advisor::Saying>& saying, const char* format) {
+  if (!saying) return {"stuck", "-", "-"};
+  std::array<std::string, 3> out{saying->is_number() ? format_number(saying->predicted_s, format) : word_of(*saying),
+                                 "-", "-"};
+  if (saying->form != advisor::Saying::Form::kCannotTell) out[1] = format_number(saying->low_s, format);
+  if (saying->has_interval()) out[2] = format_number(saying->high_s, format);
+  return out;
+}
+
+std::vector<std::string> why_no_numbers(const WhatIfResult& result) {
+  std::vector<std::string> lines;
+  for (std::size_t t = 0; t < result.targets.size(); ++t) {
+    const auto saying = saying_of(result, t);
+    if (!saying || saying->remedy.empty()) continue;
+    std::string line = word_of(*saying) + ": " + saying->why + "; to get a number, " + saying->remedy;
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 bool is_beside_others(const WhatIfResult& result, const engine::Target& target) {
@@ -118,6 +155,7 @@ std::string whatif_json(const WhatIfResult& result) {
     const bool is_known = why.empty() && !is_stuck(result, prediction);
     entry["lbf_s"] = is_known ? nlohmann::ordered_json(prediction.lbf_s) : nlohmann::ordered_json();
     if (!why.empty()) entry["why_unknown"] = why;
+    if (const auto saying = saying_of(result, t)) add_saying(*saying, entry);
     if (prediction.seen_share < 1) {
       const bool told = !is_stuck(result, prediction) && prediction.high_s != kNeverS;
       entry["low_s"] = told ? nlohmann::ordered_json(prediction.low_s) : nlohmann::ordered_json();
@@ -193,7 +231,8 @@ std::string whatif_table(const WhatIfResult& result) {
   }
   for (const std::string& name : nominal) text += "  " + name + " is from public figures, not measured here\n";
   constexpr std::size_t kMaxPlacementWidth = 32;
-  std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
+  std::vector<std::string> titles{"NODES", "CORES",       "PLACEMENT", "NETWORK", "CONTENTION",
+                                  "SPEED", "PREDICTED_S", "LOW_S",     "HIGH_S"};
   const bool has_threads = !result.targets.empty() && result.targets.front().threads != 0;
   const double seen_share = result.predictions.empty() ? 1 : result.predictions.front().seen_share;
   if (!result.predictions.empty() && result.predictions.front().whole_run_s > 0) {
@@ -209,7 +248,6 @@ std::string whatif_table(const WhatIfResult& result) {
                                " % of the run was captured: times are extrapolated from it"
                          : "no prediction: " + why) +
             "\n";
-    titles.insert(titles.end(), {"LOW_S", "HIGH_S"});  // 95 % interval
   }
   if (has_threads) titles.emplace_back("THREADS");
   std::vector<std::vector<std::string>> rows{titles};
@@ -217,15 +255,11 @@ std::string whatif_table(const WhatIfResult& result) {
     const engine::Target& target = result.targets[t];
     std::string placement = target.placement;
     if (placement.size() > kMaxPlacementWidth) placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
-    rows.push_back(
-        {std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
-         target.network->name(), contention_name(target.network->contention()),
-         listed(target.speed_of_node, target.speed),
-         shown_seconds(result, result.predictions[t], "%.6f") + (result.why_partial.empty() ? "" : " partial")});
-    if (seen_share < 1) {
-      for (std::string& bound : shown_interval(result, result.predictions[t], "%.6f"))
-        rows.back().push_back(std::move(bound));
-    }
+    const auto [predicted, low, high] = shown_time(saying_of(result, t), "%.6f");
+    rows.push_back({std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
+                    target.network->name(), contention_name(target.network->contention()),
+                    listed(target.speed_of_node, target.speed),
+                    predicted + (result.why_partial.empty() ? "" : " partial"), low, high});
     if (has_threads) rows.back().push_back(std::to_string(target.threads));
   }
   std::vector<std::size_t> width(titles.size(), 0);
@@ -246,6 +280,7 @@ std::string whatif_table(const WhatIfResult& result) {
     text += line + (r > 0 && is_beside_others(result, result.targets[r - 1]) ? " +" : "") + (marked ? " *\n" : "\n");
   }
   if (any_oversubscribed) text += "  * more ranks or threads than processors on a node: the least exact predictions\n";
+  for (const std::string& line : why_no_numbers(result)) text += "  " + line + "\n";
   if (result.sensitivity) text += sensitivity_table(*result.sensitivity, result.targets, result.predictions);
   if (result.procedures) text += procedure_table(*result.procedures, result.targets, result.predictions);
   return text;

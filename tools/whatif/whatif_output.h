@@ -8,7 +8,9 @@
 
 #include "predictor/daemon/steps/step_cost.h"
 #include "predictor/engine/metric/predictor.h"
+#include "report/step.h"
 #include "tools/whatif/procedure_question.h"
+#include "tools/whatif/replay_trust.h"
 #include "tools/whatif/sensitivity_answer.h"
 #include "tools/whatif/whatif_targets.h"
 
@@ -20,6 +22,8 @@ struct WhatIfResult {
   std::vector<engine::Target> targets;
   std::vector<engine::Prediction> predictions;
   std::vector<daemon::StreamCost> costs;  // of the capture
+  advisor::Trust trust;
+  std::optional<report::TargetPrediction> self;  // of a job: lbfd's prediction of the configuration that ran
   KnownMemory memory;
   engine::MemoryDomains domains_that_ran;  // see domains_that_ran()
   engine::PredictorStats stats;
@@ -34,11 +38,13 @@ struct WhatIfResult {
 bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction);
 // Why the prediction is not said: too little of the run was seen. Empty: it is, or the target is stuck.
 std::string why_unknown(const WhatIfResult& result, const engine::Prediction& prediction);
-// "12.345678", "stuck", "unknown".
-std::string shown_seconds(const WhatIfResult& result, const engine::Prediction& prediction, const char* format);
-// The 95 % interval as a table has it; "-" where it cannot be told.
-std::array<std::string, 2> shown_interval(const WhatIfResult& result, const engine::Prediction& prediction,
-                                          const char* format);
+// How the prediction of target T is said (advisor/trust). Empty: the target is stuck.
+std::optional<advisor::Saying> saying_of(const WhatIfResult& result, std::size_t t);
+// Predicted, Low and High as a table has them: "12.345678", or "range", "at best", "cannot tell", "stuck"; "-" where
+// there is none.
+std::array<std::string, 3> shown_time(const std::optional<advisor::Saying>& saying, const char* format);
+// What no number has in common: "at best: the network between nodes is not described; to get a number, ...", once each.
+std::vector<std::string> why_no_numbers(const WhatIfResult& result);
 
 // Whether TARGET is predicted beside the other programs that had the processors of the run.
 bool is_beside_others(const WhatIfResult& result, const engine::Target& target);

@@ -57,13 +57,13 @@ Result<std::vector<std::uint32_t>> nodes_of(const engine::Topology& topology,
 Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
                                                             const std::string& networks_dir) {
   const bool is_file = name_or_file.find('/') != std::string::npos || name_or_file.ends_with(".toml");
-  if (name_or_file == "zero") return std::make_shared<const engine::Network>(engine::Network::zero());
+  if (name_or_file == kNoNetwork) return std::make_shared<const engine::Network>(engine::Network::zero());
   std::error_code error;
   std::string path = is_file ? name_or_file : networks_dir + "/" + name_or_file + ".toml";
   const std::string nominal = networks_dir + "/nominal";
   if (!is_file && !std::filesystem::exists(path, error)) path = nominal + "/" + name_or_file + ".toml";
   if (!is_file && !std::filesystem::exists(path, error)) {
-    std::vector<std::string> known{"zero"};
+    std::vector<std::string> known{std::string(kNoNetwork)};
     std::error_code no_nominal_error;
     add_names(nominal, known, no_nominal_error);
     add_names(networks_dir, known, error);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/network_name.h"
 #include "base/result.h"
 #include "predictor/engine/replay/memory_sharing.h"
 #include "predictor/engine/replay/target.h"
@@ -26,7 +27,7 @@ struct WhatIfOptions {
   std::vector<std::uint32_t> threads;   // of each rank's parallel regions; empty: as many as ran
   KnownMemory memory;
   std::vector<std::string> placements{"block"};
-  std::vector<std::string> networks{"zero"};
+  std::vector<std::string> networks{std::string(kNoNetwork)};
   std::vector<double> speeds{1.0};  // of every node, or by node
   engine::Waiting waiting = engine::Waiting::kYield;
   std::string contention;  // empty: what the network file says

@@ -24,6 +24,7 @@
 #include "predictor/daemon/intake/stream_merge.h"
 #include "predictor/daemon/steps/step_cost.h"
 #include "protocol/control_records.h"
+#include "report/advice.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "tools/import/otf2_import.h"
@@ -460,7 +461,9 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
   const report::TargetPrediction* const self = step.self();
   auto trace = StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}},
                                  self != nullptr ? std::optional(*self) : std::nullopt);
-  if (trace) (*trace)->set_memory(memory_of(step));
+  if (!trace) return trace;
+  (*trace)->set_memory(memory_of(step));
+  (*trace)->set_trust(report::trust_of(step));
   return trace;
 }
 

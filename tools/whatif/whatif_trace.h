@@ -10,8 +10,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "advisor/trust/trust.h"
 #include "base/result.h"
 #include "event/text_trace.h"
 #include "predictor/daemon/steps/step_cost.h"
@@ -57,8 +59,12 @@ class WhatIfTrace {
   // Of a job, what lbfd knows.
   const KnownMemory& memory() const { return memory_; }
   void set_memory(const KnownMemory& memory) { memory_ = memory; }
+  // The same of how far its predictions may be off, as lbf-report takes it. Nothing of a file.
+  const std::optional<advisor::Trust>& trust() const { return trust_; }
+  void set_trust(advisor::Trust trust) { trust_ = std::move(trust); }
 
  private:
+  std::optional<advisor::Trust> trust_;
   KnownMemory memory_;
   std::vector<std::string> mpi_settings_;
 };

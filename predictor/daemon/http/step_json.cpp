@@ -2,6 +2,7 @@
 #include "predictor/daemon/http/step_json.h"
 
 #include "predictor/daemon/http/field_json.h"
+#include "predictor/daemon/http/step_sayings.h"
 
 namespace lbf::daemon {
 namespace {
@@ -145,8 +146,10 @@ json step_json(const StepView& step, StepDetail detail) {
   if (detail != StepDetail::kSummary)
     out["procedures"] = record.procedures ? procedures_json(*record.procedures) : json(nullptr);
   json predictions = json::array();
+  const StepSayings sayings(step);
   for (const auto& prediction : step.predictions) {
     predictions.push_back(fields_json(db::kPredictionFields, prediction, form));
+    predictions.back().update(fields_json(protocol::kSayingTable, sayings.of(prediction), form));
   }
   out["predictions"] = std::move(predictions);
   return out;

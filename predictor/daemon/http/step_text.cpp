@@ -10,6 +10,7 @@
 #include "predictor/daemon/http/field_json.h"
 #include "predictor/daemon/http/json_append.h"
 #include "predictor/daemon/http/step_json.h"
+#include "predictor/daemon/http/step_sayings.h"
 
 namespace lbf::daemon {
 namespace {
@@ -132,10 +133,12 @@ void append_step_text(const StepView& step, StepDetail detail, std::string& out)
     // Few steps have any.
     object.value("procedures") += record.procedures ? json_text(procedures_json(*record.procedures)) : "null";
   }
-  object.add_list("predictions", step.predictions,
-                  [obvious, form](const db::PredictionRecord& prediction, std::string& text) {
-                    ObjectWriter(text, obvious).add_fields(db::kPredictionFields, prediction, form);
-                  });
+  const StepSayings sayings(step);
+  object.add_list("predictions", step.predictions, [&](const db::PredictionRecord& prediction, std::string& text) {
+    ObjectWriter written(text, obvious);
+    written.add_fields(db::kPredictionFields, prediction, form);
+    written.add_fields(protocol::kSayingTable, sayings.of(prediction), form);
+  });
 }
 
 }  // namespace lbf::daemon

@@ -31,7 +31,8 @@ class ProgramProfile {
   std::string several() const;
 
   bool has_windows() const { return windows_; }
-  Seconds recorded_s() const { return seen_s_; }  // all ranks
+  Seconds recorded_s() const { return seen_s_; }    // all ranks
+  Seconds process_s() const { return process_s_; }  // of it: work, and waits for devices
 
   // What was seen of the calls, all ranks, as the relays said last.
   struct Watched {

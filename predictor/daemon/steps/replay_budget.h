@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "predictor/engine/metric/predictor.h"
 
 namespace lbf::daemon {
 
@@ -61,6 +62,11 @@ constexpr Bytes replay_bytes(Rank ranks, std::size_t targets, std::uint64_t even
   constexpr Bytes kOfRankAndTarget = 512;
   constexpr Bytes kOfEvent = 128;
   return static_cast<Bytes>(ranks) * targets * kOfRankAndTarget + events_in_flight * kOfEvent;
+}
+
+// Times that one clock holds: a target with composed clocks takes the memory of so many.
+constexpr std::size_t times_of(engine::Clocks clocks) {
+  return clocks == engine::Clocks::kComposed ? 1 + engine::kTerms : 1;
 }
 
 }  // namespace lbf::daemon

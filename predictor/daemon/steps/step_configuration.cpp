@@ -2,10 +2,13 @@
 #include "predictor/daemon/steps/step_configuration.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/hostlist.h"
@@ -180,15 +183,21 @@ std::vector<engine::Target> Configurator::make_targets() {
   std::vector<engine::Target> targets = engine::default_targets(out_.ran, selection.networks, step_.threads_per_task);
   if ((targets.size() + 1) * static_cast<std::size_t>(step_.tasks) > engine::kMostDefaultPlaces)
     remarks_.add_note("so many ranks have more node counts than are predicted by themselves: lbf-whatif predicts any");
+  // On one node public figures that nobody asked for say nothing new.
+  std::erase_if(targets, [&](const engine::Target& target) {
+    return target.nodes == 1 && target.network->nominal() && target.network != out_.ran.network &&
+           step_.networks.empty();
+  });
+  std::set<std::string> nominal;
   for (const engine::Target& target : targets) {
-    if (target.network->nominal()) {
-      remarks_.add_note(fmt::format("network {} is from public figures, not measured here", target.network->name()));
-    }
+    if (target.network->nominal()) nominal.insert(target.network->name());
     if (out_.ran.topology != nullptr && target.topology == nullptr) {
       remarks_.add_note(fmt::format("{} connects no {} nodes: on so many they are taken to be equally far apart",
                                     out_.ran.topology->file(), target.nodes));
     }
   }
+  if (!nominal.empty())
+    remarks_.add_note(fmt::format("from public figures, not measured here: {}", fmt::join(nominal, ", ")));
   return targets;
 }
 

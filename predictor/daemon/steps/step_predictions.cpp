@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace lbf::daemon {
@@ -34,6 +35,22 @@ Seconds measured_for(const engine::Prediction& prediction, const engine::Target&
 // The step is whole, so it ends on some target: what holds it up on this one is the target.
 bool is_stuck(const engine::Prediction& prediction, const MeasuredRun& run) {
   return run.is_whole() && !prediction.why_stuck.empty();
+}
+
+// RAN where each rank and thread has a processor, links and memory are not shared, and no others were there: what the
+// program does, whatever the machine had room for.
+engine::Target with_own_processors(const engine::Target& ran) {
+  engine::Target out = ran;
+  out.cores_of_node.clear();
+  out.cores_per_node = std::numeric_limits<std::uint32_t>::max();
+  out.memory = {};
+  out.other_programs = engine::OtherPrograms::kLeftOut;
+  if (ran.network->contention() != engine::Contention::kNone) {
+    engine::Network network = *ran.network;
+    network.set_contention(engine::Contention::kNone);
+    out.network = std::make_shared<const engine::Network>(std::move(network));
+  }
+  return out;
 }
 
 }  // namespace
@@ -97,6 +114,7 @@ void StepPredictions::advance() {
 Bytes StepPredictions::memory_bytes() const {
   Bytes bytes = predictor_ == nullptr ? 0 : predictor_->memory_bytes();
   for (const auto& pass : passes_) bytes += pass->memory_bytes();
+  if (composed_ != nullptr) bytes += composed_->memory_bytes();
   for (const engine::Target& target : targets_) bytes += target.node_of_rank.capacity() * sizeof(std::uint32_t);
   for (const engine::Prediction& one : kept_)
     bytes += (one.rank_finish_s.capacity() + one.rank_measured_s.capacity()) * sizeof(Seconds);
@@ -161,7 +179,9 @@ StepPredictions::Worked StepPredictions::work(const std::vector<StreamState>& st
   const std::size_t begun = first_target_of_pass(passes_.size());
   if (behind == nullptr && begun >= targets_.size()) {
     set_why_deferred({});
-    return Worked::kNothing;
+    const bool may_compose = trace_is_complete && any_event && why_no_cpu.empty() && options_.picture == nullptr &&
+                             remarks_.reasons().empty();
+    return may_compose && compose(streams) ? Worked::kBatch : Worked::kNothing;
   }
   if (behind == nullptr && !any_event && !trace_is_complete) return Worked::kNothing;  // nothing to replay yet
   if (!why_no_cpu.empty()) {
@@ -189,9 +209,39 @@ StepPredictions::Worked StepPredictions::work(const std::vector<StreamState>& st
   return Worked::kBatch;
 }
 
+bool StepPredictions::compose(const std::vector<StreamState>& streams) {
+  if (is_composed_) return false;
+  if (composed_ == nullptr) {
+    constexpr engine::Clocks kClocks = engine::Clocks::kComposed;
+    const Bytes bytes = replay_bytes(trace_->description().tasks, times_of(kClocks), 0);
+    const bool has_room = !options_.memory || options_.memory->has_room_for(bytes);
+    auto pass = has_room && options_.why_no_memory(bytes).empty()
+                    ? TracePass::make(trace_, ran_->node_of_rank, {with_own_processors(*ran_)}, options_.memory.get(),
+                                      options_.limits, {}, kClocks)
+                    : Result<std::unique_ptr<TracePass>>(Error{ErrorCode::kLimit, "there is no room"});
+    is_composed_ = !pass;
+    if (!pass) return false;
+    composed_ = std::move(pass).value();
+  }
+  composed_->work(streams);
+  if (!composed_->is_done() || composed_->was_stopped()) return true;  // who stopped it gives it up
+  const engine::Prediction prediction = std::move(composed_->predictions().front());
+  if (composed_->failure().empty() && prediction.complete) composition_ = prediction.composition;
+  composed_.reset();
+  is_composed_ = true;
+  remarks_.mark_changed();
+  return true;
+}
+
 void StepPredictions::give_up_further_targets() {
   targets_.resize(main_targets_);
   passes_.clear();
+  (void)give_up_composition();
+}
+
+bool StepPredictions::give_up_composition() {
+  is_composed_ = true;
+  return std::exchange(composed_, nullptr) != nullptr;
 }
 
 // --- what they say

@@ -57,6 +57,11 @@ class StepPredictions {
   Worked work(const std::vector<StreamState>& streams, bool trace_is_complete, bool any_event,
               const std::string& why_no_cpu);
   void give_up_further_targets();
+  // True: it was under way.
+  bool give_up_composition();
+  // What the longest path is made of where each rank and thread has a processor (docs/adr/0016-scaling.md): replayed
+  // last, once the trace is complete and if there is room then. Nothing: it was not, or the program does not end so.
+  const std::optional<engine::Composed>& composition() const { return composition_; }
 
   void set_capture_cost(const engine::CaptureCost& cost);
   // What holds the program up on all targets. REQUIRES: is_running().
@@ -80,6 +85,8 @@ class StepPredictions {
   std::size_t first_target_of_pass(std::size_t pass) const { return main_targets_ + pass * options_.targets_per_pass; }
   TracePass* pass_with_work(const std::vector<StreamState>& streams, bool trace_is_complete) const;
   void begin_pass();
+  // True: a batch was replayed.
+  bool compose(const std::vector<StreamState>& streams);
   void set_why_deferred(std::string why);
 
   const std::shared_ptr<const StepTrace> trace_;
@@ -98,7 +105,10 @@ class StepPredictions {
   std::vector<engine::Prediction> kept_;  // after release()
   engine::PredictorStats kept_stats_;
   std::vector<std::unique_ptr<TracePass>> passes_;  // of the next ones, `targets_per_pass` each
-  std::string why_deferred_;                        // of those for which there was no room at the last look
+  std::unique_ptr<TracePass> composed_;             // with composed clocks
+  bool is_composed_ = false;                        // ... or it cannot be
+  std::optional<engine::Composed> composition_;
+  std::string why_deferred_;  // of those for which there was no room at the last look
   std::unique_ptr<ReplayMemoryShare> memory_share_;
 };
 

@@ -120,6 +120,7 @@ class StepRun {
   void describe(StepView& view) REQUIRES(mutex_);
   void describe_step(db::StepRecord& record) const REQUIRES(mutex_);
   void describe_end(db::StepRecord& record) const REQUIRES(mutex_);
+  void describe_path(db::StepRecord& record) const REQUIRES(mutex_);
   void describe_replay(StepView& view, std::vector<std::string>& notes) REQUIRES(mutex_);
   void describe_cost(StepView& view, std::vector<std::string>& notes) const REQUIRES(mutex_);
 

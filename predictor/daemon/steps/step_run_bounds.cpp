@@ -69,6 +69,12 @@ void StepRun::settle() {
   if (was_stopped) why_stopped_ = why;
   if (!was_stopped) why = why_no_memory(0);
   if (why.empty() && !predictions_.ran_out()) return;
+  if (!predictions_.ran_out() && predictions_.give_up_composition()) {
+    remarks_.add_note("what the longest path through the run is made of is not known: " + why);
+    count_held();
+    why = why_no_memory(0);
+    if (why.empty()) return;
+  }
   if (!predictions_.ran_out() && (predictions_.has_passes() || procedures_.has_pass())) {
     predictions_.give_up_further_targets();
     procedures_.give_up();

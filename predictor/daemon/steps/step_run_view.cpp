@@ -123,6 +123,23 @@ MeasuredRun StepRun::measured_run(const db::StepRecord& record) const {
           record.threads};
 }
 
+void StepRun::describe_path(db::StepRecord& record) const {
+  const std::optional<engine::Composed>& path = predictions_.composition();
+  if (!path || !measured_run(record).is_whole()) return;
+  using engine::Term;
+  const auto of = [&path](auto... terms) { return std::max(0.0, (path->of(terms) + ...)); };  // but for rounding
+  record.path_work_s = of(Term::kWork, Term::kOtherPrograms);
+  record.path_rank_work_s = totals_.mean_work_s();
+  record.path_copies_s = of(Term::kLocal);
+  record.path_overhead_s = of(Term::kOverhead);
+  record.path_latency_inside_s = of(Term::kLatencyInside);
+  record.path_latency_between_s = of(Term::kLatencyBetween);
+  record.path_bytes_inside_s = of(Term::kBytesInside);
+  record.path_bytes_between_s = of(Term::kBytesBetween);
+  record.path_kept_s = of(Term::kFirstContact, Term::kBlocked);
+  record.path_unseen_s = of(Term::kNotCaptured);
+}
+
 void StepRun::describe_replay(StepView& view, std::vector<std::string>& notes) {
   if (!predictions_.has_begun()) return;
   db::StepRecord& record = view.record;
@@ -140,6 +157,7 @@ void StepRun::describe_replay(StepView& view, std::vector<std::string>& notes) {
   note_statistics(stats, notes);
   if (totals_.any_rank_seen() && options_.picture == nullptr) view.predictions = predictions_.records(run);
   record.lbfd_cpu_s = cpu_spent_s_;
+  describe_path(record);
   const std::vector<db::PredictionRecord>& all = view.predictions;
   if (run.is_whole() && has_no_interval(all)) {
     notes.push_back(
@@ -158,6 +176,7 @@ void StepRun::describe_replay(StepView& view, std::vector<std::string>& notes) {
 void StepRun::describe_cost(StepView& view, std::vector<std::string>& notes) const {
   db::StepRecord& record = view.record;
   if (measured_run(record).is_whole()) record.program = totals_.program();
+  if (record.program) record.program_id = record.program->identity();
   const std::vector<StreamCost> costs = totals_.costs();
   if (costs.empty()) return;
   record.cost = cost_of_step(costs, view.predictions.empty() ? 1 : view.predictions.front().seen_share, finished_);

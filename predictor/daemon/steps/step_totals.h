@@ -66,6 +66,8 @@ class StepTotals {
   // Times, bytes and calls, with what people should know of them.
   void describe(const StepTrace& trace, db::StepRecord& record, std::vector<std::string>& notes) const;
   std::optional<db::ProgramRun> program() const;
+  // Process time of a rank in what was recorded, without devices; the mean.
+  Seconds mean_work_s() const { return (profile_.process_s() - devices_.wall_s) / static_cast<double>(ranks_); }
 
  private:
   struct RankTotals {

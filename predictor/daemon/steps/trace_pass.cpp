@@ -32,10 +32,11 @@ TracePass::~TracePass() = default;
 Result<std::unique_ptr<TracePass>> TracePass::make(std::shared_ptr<const StepTrace> trace,
                                                    const std::vector<std::uint32_t>& node_of_rank,
                                                    std::vector<engine::Target> targets, ReplayMemory* memory,
-                                                   engine::EngineLimits limits, TraceProcedures procedures) {
-  const std::size_t count = targets.size();
-  auto predictor =
-      engine::Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets), std::move(procedures.plan));
+                                                   engine::EngineLimits limits, TraceProcedures procedures,
+                                                   engine::Clocks clocks) {
+  const std::size_t count = targets.size() * times_of(clocks);
+  auto predictor = engine::Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets),
+                                           std::move(procedures.plan), clocks);
   if (!predictor) return predictor.error();
   (*predictor)->set_limits(std::move(limits));
   if (procedures.observer != nullptr) (*predictor)->observe_timeline(*procedures.observer);

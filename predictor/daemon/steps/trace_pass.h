@@ -36,7 +36,8 @@ class TracePass {
   static Result<std::unique_ptr<TracePass>> make(std::shared_ptr<const StepTrace> trace,
                                                  const std::vector<std::uint32_t>& node_of_rank,
                                                  std::vector<engine::Target> targets, ReplayMemory* memory,
-                                                 engine::EngineLimits limits, TraceProcedures procedures = {});
+                                                 engine::EngineLimits limits, TraceProcedures procedures = {},
+                                                 engine::Clocks clocks = engine::Clocks::kPlain);
   ~TracePass();
   TracePass(const TracePass&) = delete;
   TracePass& operator=(const TracePass&) = delete;

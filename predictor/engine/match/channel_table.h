@@ -78,6 +78,9 @@ class ChannelTable {
     store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
     return index;
   }
+  // A message that was on no channel, of which END is there, behind those that are outstanding. REQUIRES: these have
+  // the same end.
+  void put(const ChannelKey& key, ChannelEnd end, MessageIndex index) { link(at(key), index, end); }
   // The channel's next `count` sends or receives were not recorded: `ghost` plays them for the messages
   // whose other end was, or will be.
   void skip(const ChannelKey& key, ChannelEnd end, std::uint64_t count, ProcessIndex ghost);
@@ -196,15 +199,19 @@ class ChannelTable {
     message.comm = key.comm & 0x7fffffffU;
     message.collective = (key.comm & 0x80000000U) != 0;
     message.tag = key.tag;
+    link(channel, index, end);
+    return index;
+  }
+  // As the last one. REQUIRES: what is outstanding is of the same end.
+  [[gnu::always_inline]] void link(Channel& channel, MessageIndex index, ChannelEnd end) {
     if (channel.head == kNoMessage) {
       channel.head = index;
     } else {
-      message.previous = channel.tail;
+      store_.message(index).previous = channel.tail;
       store_.message(channel.tail).next = index;
     }
     channel.tail = index;
     channel.sender_ahead = end == ChannelEnd::kSends;
-    return index;
   }
   MessageIndex pop(Channel& channel) {
     const MessageIndex index = channel.head;

@@ -25,28 +25,13 @@ using collective::Values;
 
 constexpr Bytes kIreduceFragmentBytes = 8 * 1024;
 
-// Whether the byte counts come as values.
-bool has_values(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kGatherv:
-    case CollectiveOp::kScatterv:
-    case CollectiveOp::kAllgatherv:
-    case CollectiveOp::kAlltoallv:
-    case CollectiveOp::kAlltoallw:
-    case CollectiveOp::kReduceScatter:
-      return true;
-    default:
-      return is_neighbour(op);
-  }
-}
-
 // The library returns at once from these when there is nothing to do.
 bool returns_when_empty(const CollectiveCall& call) {
   // One group of an intercommunicator may have nothing for the other and still get something.
   if (call.remote_size > 0 && (call.op == CollectiveOp::kAllgather || call.op == CollectiveOp::kAlltoall)) return false;
   if (is_mpich(call.library)) {
     const bool sends_empty = call.op == CollectiveOp::kBcast || call.op == CollectiveOp::kAllreduce;
-    return call.op != CollectiveOp::kBarrier && !has_values(call.op) && !(call.nonblocking && sends_empty);
+    return call.op != CollectiveOp::kBarrier && !has_byte_counts(call.op) && !(call.nonblocking && sends_empty);
   }
   switch (call.op) {
     case CollectiveOp::kBcast:

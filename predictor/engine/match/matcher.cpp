@@ -71,8 +71,11 @@ Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
       eager_up_to_(options.eager_up_to),
       marks_first_(options.marks_first),
       local_work_(options.local_work),
+      marks_functions_(options.marks_functions),
       ghosts_(store),
       channels_(store, ghosts_),
+      has_plans_(options.plans),
+      plans_(store, channels_),
       one_sided_(ranks, store, options.eager_up_to),
       ranks_(store.account()),
       communicators_(store.account()),
@@ -84,14 +87,15 @@ Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
 
 Bytes Matcher::memory_bytes() const {
   const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-  const Bytes scratch = of(steps_) + of(step_ops_) + of(values_) + of(mpi_.node_of_rank);
+  const Bytes scratch =
+      of(steps_) + of(step_ops_) + of(taken_by_) + of(part_messages_) + of(values_) + of(mpi_.node_of_rank);
   const Bytes layout = world_layout_ ? world_layout_->memory_bytes() : 0;
   // A number and its index in a tree node.
   const Bytes windows =
       of(windows_) +
       window_of_number_.size() * (sizeof(std::map<std::uint64_t, std::uint32_t>::value_type) + 4 * sizeof(void*));
   const Bytes procedures = procedures_ ? procedures_->memory_bytes() : 0;
-  return records_.size() * sizeof(Record) + scratch + layout + windows + procedures;
+  return records_.size() * sizeof(Record) + plans_.memory_bytes() + scratch + layout + windows + procedures;
 }
 
 void Matcher::set_mpi(MpiSetup setup) {
@@ -346,7 +350,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   }
   const std::uint64_t before = state.events;
   for (const Event& event : events) {
-    Result<void> fed = procedures_ ? feed_shifted(rank, state, event) : feed_one(rank, state, event);
+    Result<void> fed = marks_functions_ ? feed_marked(rank, state, event) : feed_one(rank, state, event);
     if (!fed) {
       stats_.events += state.events - before;
       return fed;
@@ -552,12 +556,14 @@ Result<void> Matcher::feed_look(Rank rank, RankState& state, const Event& event,
 void Matcher::shift_procedures(ProcedurePlan plan) {
   store_.set_row_width(plan.scenarios.size() + plan.profiled.size());
   procedures_.emplace(store_.ranks(), store_, std::move(plan));
+  marks_functions_ = true;
 }
 
-Result<void> Matcher::feed_shifted(Rank rank, RankState& state, Event event) {
+Result<void> Matcher::feed_marked(Rank rank, RankState& state, Event event) {
   function_ = event.function;
+  one_sided_.set_function(event.function);
   const bool is_wrong = state.exited || state.closed || !are_durations(event);
-  if (!is_wrong) procedures_->take(rank, event);
+  if (procedures_ && !is_wrong) procedures_->take(rank, event);
   return feed_one(rank, state, event);
 }
 

@@ -31,6 +31,7 @@
 #include "predictor/engine/match/one_sided.h"
 #include "predictor/engine/match/op_store.h"
 #include "predictor/engine/match/procedure_shift.h"
+#include "predictor/engine/match/repeated_collectives.h"
 #include "predictor/engine/match/request_table.h"
 #include "predictor/engine/match/unplaced_receives.h"
 
@@ -45,6 +46,10 @@ struct MatchOptions {
   bool marks_first = false;
   // What the copies and reductions of collectives are (kCopy, kReduce).
   bool local_work = false;
+  // Op::function is set, as with a ProcedurePlan.
+  bool marks_functions = false;
+  // Collectives that come again are not spelled out again. The ops are the same without.
+  bool plans = true;
 };
 
 class Matcher {
@@ -84,6 +89,11 @@ class Matcher {
   const std::string& why_partial() const { return why_partial_; }
   // What it holds besides what is on the store's account.
   Bytes memory_bytes() const;
+  // Of all that the replay may hold; 0: no bound. Plans get their share of it.
+  void bound_memory(Bytes bytes) {
+    if (bytes > 0) plans_.bound(bytes);
+  }
+  const RepeatedCollectives& plans() const { return plans_; }
   std::uint64_t events_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].events; }
   bool exited(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].exited; }
   bool closed(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
@@ -227,8 +237,8 @@ class Matcher {
   Result<void> feed_look(Rank rank, RankState& state, const Event& event, const Sleep& sleep);
   // The sleep that is held, if any, becomes blocked time.
   void keep_sleep(Rank rank, const Sleep& sleep);
-  // feed_one, with procedures.
-  Result<void> feed_shifted(Rank rank, RankState& state, Event event);
+  // feed_one, with functions and procedures.
+  Result<void> feed_marked(Rank rank, RankState& state, Event event);
   Result<void> feed_send(Rank rank, RankState& state, const Event& event);
   Result<void> feed_start_recv(Rank rank, RankState& state, const Event& event);
   Result<void> feed_end_recv(Rank rank, RankState& state, const Event& event);
@@ -276,6 +286,10 @@ class Matcher {
   void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
                   Seconds call_s, std::uint8_t last_flags);
   void append_local_work(CollectiveStep::Kind kind, Bytes bytes);
+  RepeatedCollectives::Joined join_plan(Rank rank, const Event& event, std::uint32_t number);
+  // emit_steps, of a part of a plan.
+  void emit_part(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
+                 Seconds call_s, std::uint8_t last_flags);
   MessageIndex step_message(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number,
                             const CollectiveStep& step);
 
@@ -283,13 +297,16 @@ class Matcher {
   Bytes eager_up_to_;
   bool marks_first_;
   bool local_work_;
+  bool marks_functions_;
   MpiSetup mpi_;
   std::optional<NodeLayout> world_layout_;
   Ghosts ghosts_;
   ChannelTable channels_;
+  bool has_plans_;
+  RepeatedCollectives plans_;
   OneSided one_sided_;
   std::optional<ProcedureShift> procedures_;
-  std::uint16_t function_ = 0;  // of the event in hand, where there is a plan
+  std::uint16_t function_ = 0;  // of the event in hand, where functions are marked
   Rank closed_ranks_ = 0;
   CountedVector<RankState> ranks_;
   CountedMap<std::uint32_t, Communicator> communicators_;
@@ -311,6 +328,10 @@ class Matcher {
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
   std::vector<Op> step_ops_;
+  std::vector<std::uint32_t> taken_by_;  // for each of them, the first one that names its message
+  std::vector<MessageIndex> part_messages_;
+  RepeatedCollectives::Joined joined_;      // the collective in hand
+  bool approximated_ = false;               // ... as it was spelled out
   const RankGroup* peers_ = nullptr;        // of the collective in hand; nullptr: the world
   const RankGroup* local_peers_ = nullptr;  // ... and my own group, on an intercommunicator
   std::vector<std::uint64_t> values_;

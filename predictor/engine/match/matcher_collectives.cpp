@@ -42,6 +42,7 @@ Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
   // Indices are never used again (event.h): the last member to free it takes the members along.
   const auto found = communicators_.find(event.comm);
   if (found != communicators_.end() && ++found->second.frees == found->second.size()) {
+    plans_.forget(event.comm);
     store_.account()->bytes -= found->second.memory_bytes();
     communicators_.erase(found);
   }
@@ -147,7 +148,8 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
       return fail(rank, "a collective with a peer outside its communicator");
   }
   ++stats_.collectives;
-  stats_.approximated_collectives += steps->approximated || !mpi_.is_exact() ? 1 : 0;
+  approximated_ = steps->approximated || !mpi_.is_exact();
+  stats_.approximated_collectives += approximated_ ? 1 : 0;
   return {};
 }
 
@@ -173,6 +175,7 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
   } else {
     message.receiver = process;
   }
+  if (joined_.notes) plans_.give_number(joined_, message);
   return index;
 }
 
@@ -182,11 +185,18 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
 // is an op without a message.
 void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
                          Seconds work_s, Seconds call_s, std::uint8_t last_flags) {
+  if (joined_.part != nullptr) return emit_part(rank, process, event, collective_number, work_s, call_s, last_flags);
   WorkBudget& budget = store_.budget();
   const auto message_of = [&](const CollectiveStep& step) {
     return step_message(rank, process, event, collective_number, step);
   };
+  const auto append = [&](const Op& op, std::size_t taken_by) {
+    step_ops_.push_back(op);
+    taken_by_.push_back(static_cast<std::uint32_t>(taken_by));
+  };
+  const auto append_first = [&](const Op& op) { append(op, step_ops_.size()); };
   step_ops_.clear();
+  taken_by_.clear();
   for (std::size_t first = 0; first < steps_.size() && budget.spend(1);) {
     const CollectiveStep::Kind kind = steps_[first].kind;
     if (kind == CollectiveStep::Kind::kCopy || kind == CollectiveStep::Kind::kReduce) {
@@ -205,25 +215,27 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     const std::size_t posts = step_ops_.size();
     if (is_exchange) {
       for (std::size_t i = receives; i < end && budget.spend(1); ++i) {
-        step_ops_.push_back(Op::on_message(OpKind::kPost, message_of(steps_[i])));
+        append_first(Op::on_message(OpKind::kPost, message_of(steps_[i])));
       }
     }
     const std::size_t sends = step_ops_.size();
     for (std::size_t i = first; i < receives && budget.spend(1); ++i) {
-      step_ops_.push_back(Op::on_message(OpKind::kSend, message_of(steps_[i]), 0, 0,
-                                         static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0)));
+      append_first(Op::on_message(OpKind::kSend, message_of(steps_[i]), 0, 0,
+                                  static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0)));
       if (is_exchange) store_.expect(step_ops_.back().message());
     }
     for (std::size_t i = receives; i < end && budget.spend(1); ++i) {
-      step_ops_.push_back(Op::on_message(
-          OpKind::kRecv, is_exchange ? step_ops_[posts + i - receives].message() : message_of(steps_[i])));
+      const std::size_t post = posts + i - receives;
+      append(Op::on_message(OpKind::kRecv, is_exchange ? step_ops_[post].message() : message_of(steps_[i])),
+             is_exchange ? post : step_ops_.size());
     }
     for (std::size_t i = first; is_exchange && i < receives && budget.spend(1); ++i) {
-      step_ops_.push_back(Op::on_message(OpKind::kWaitSend, step_ops_[sends + i - first].message()));
+      append(Op::on_message(OpKind::kWaitSend, step_ops_[sends + i - first].message()), sends + i - first);
     }
     first = end;
   }
   if (budget.is_over()) return;
+  if (joined_.notes) plans_.note(joined_, step_ops_, taken_by_, approximated_);
   if (step_ops_.empty()) {
     if ((last_flags & kOpEndsEvent) != 0) emit_plain(rank, event);
     return;
@@ -241,13 +253,89 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
 
 void Matcher::append_local_work(CollectiveStep::Kind kind, Bytes bytes) {
   const OpKind work = kind == CollectiveStep::Kind::kCopy ? OpKind::kCopy : OpKind::kReduce;
+  const auto append = [&](Bytes part) {
+    taken_by_.push_back(static_cast<std::uint32_t>(step_ops_.size()));
+    step_ops_.push_back(Op::local_work(work, part));
+  };
   if (bytes > kManyLocalBytes) {
     const Bytes rest = bytes % kMostLocalBytes;
-    step_ops_.push_back(Op::local_work(work, bytes - rest));
+    append(bytes - rest);
     bytes = rest;
   }
-  for (; bytes > 0; bytes -= std::min(bytes, kMostLocalBytes)) {
-    step_ops_.push_back(Op::local_work(work, std::min(bytes, kMostLocalBytes)));
+  for (; bytes > 0; bytes -= std::min(bytes, kMostLocalBytes)) append(std::min(bytes, kMostLocalBytes));
+}
+
+RepeatedCollectives::Joined Matcher::join_plan(Rank rank, const Event& event, std::uint32_t collective_number) {
+  if (!has_plans_ || !skipped_collectives_.empty() || any_ended_) return {};
+  std::uint32_t place = static_cast<std::uint32_t>(rank);
+  std::size_t size = static_cast<std::size_t>(store_.ranks());
+  if (event.comm != 0) {
+    const auto comm = communicators_.find(event.comm);
+    if (comm == communicators_.end() || !comm->second.remote_group.empty()) return {};
+    const std::optional<std::uint32_t> at = comm->second.group.place_of(rank);
+    if (!at) return {};
+    place = *at;
+    size = comm->second.group.size();
+  }
+  if (size < 2) return {};
+  const bool can_be_planned = event.values.empty() && !has_byte_counts(collective_op(event));
+  return plans_.join(event.comm, collective_number, place, static_cast<std::uint32_t>(size),
+                     RepeatedCollectives::call_of(event), can_be_planned);
+}
+
+void Matcher::emit_part(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
+                        Seconds work_s, Seconds call_s, std::uint8_t last_flags) {
+  const std::span<const RepeatedCollectives::Step> steps = joined_.part->steps;
+  if (steps.empty()) {
+    if ((last_flags & kOpEndsEvent) != 0) emit_plain(rank, event);
+    return;
+  }
+  part_messages_.resize(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!store_.budget().spend(1)) return;
+    const RepeatedCollectives::Step& step = steps[i];
+    const OpKind kind = step.kind();
+    Op op;
+    if (is_local_work(kind)) {
+      op = Op::local_work(kind, step.bytes);
+    } else {
+      const auto peer = static_cast<Rank>(step.peer);
+      std::uint8_t flags = step.nonblocking != 0 ? kOpNonblocking : 0;
+      MessageIndex index = kNoMessage;
+      if (step.takes != 0) {
+        const bool sends = kind == OpKind::kSend;
+        bool is_new = false;
+        index = plans_.take(*joined_.collective, step.number, is_new);
+        Message& message = store_.message(index);
+        if (is_new) {
+          message.src = sends ? rank : peer;
+          message.dst = sends ? peer : rank;
+          message.comm = event.comm;
+          message.collective = true;
+          message.tag = static_cast<std::int32_t>(collective_number);
+        }
+        if (sends) {
+          message.bytes = step.bytes;
+          message.sent = true;
+          message.sender = process;
+        } else {
+          message.receiver = process;
+        }
+        if (step.nonblocking != 0) store_.expect(index);
+      } else {
+        index = part_messages_[i - step.number];
+      }
+      part_messages_[i] = index;
+      if (kind == OpKind::kSend) flags |= first_flag(rank, peer);
+      if (kind == OpKind::kRecv) note_received_from(rank, peer);
+      op = Op::on_message(kind, index, 0, 0, flags);
+    }
+    if (i == 0) op.work_s = work_s;
+    if (i + 1 == steps.size()) {
+      op.call_s = call_s;
+      op.flags |= last_flags;
+    }
+    emit(process, op);
   }
 }
 
@@ -266,15 +354,24 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
     count = state.collectives.find(event.comm);
   }
   const std::uint32_t collective_number = (*count)++;
-  if (Result<void> ok = expand(rank, event, nonblocking); !ok) {
-    if (!state.gap) return ok;
-    note_partial(ok.error().message + " (after events of this rank were lost)");
-    steps_.clear();
+  joined_ = join_plan(rank, event, collective_number);
+  if (joined_.part != nullptr) {
+    ++stats_.collectives;
+    stats_.approximated_collectives += joined_.part->approximated ? 1 : 0;
+    if (!store_.budget().spend(joined_.part->steps.size())) return store_.budget().status();
+  } else {
+    if (Result<void> ok = expand(rank, event, nonblocking); !ok) {
+      if (!state.gap) return ok;
+      note_partial(ok.error().message + " (after events of this rank were lost)");
+      steps_.clear();
+      joined_.notes = false;
+    }
+    if (!store_.budget().spend(steps_.size())) return store_.budget().status();
   }
-  if (!store_.budget().spend(steps_.size())) return store_.budget().status();
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   if (!nonblocking) {
     emit_steps(rank, process, event, collective_number, event.process_s, event.call_s, kOpEndsEvent);
+    plans_.leave(joined_);
     return store_.budget().status();
   }
   stats_.nonblocking_collectives += (event.flags & kFlagBlockingCall) == 0 ? 1 : 0;
@@ -301,6 +398,7 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
   }
   emit(actor, Op::on_message(OpKind::kRecv, fork, 0, 0, kOpInternal));
   emit_steps(rank, actor, event, collective_number, 0, 0, 0);
+  plans_.leave(joined_);
   emit(actor, Op::on_message(OpKind::kSend, join, 0, 0, kOpInternal));
   emit(process, Op::on_message(OpKind::kSend, fork, event.process_s, event.call_s, kOpInternal | kOpEndsEvent));
   const std::uint32_t record = new_record();

@@ -163,6 +163,7 @@ Result<void> Matcher::feed_capture_end(Rank rank, const Event& event) {
     // for longer than till the first of them.
     state.receives_after_end = state.closed_before_places ? state.held_ghost : state.after_end;
     ghosts_.hold(state.receives_after_end);
+    plans_.forget();
     any_ended_ = ends_to_play_ = true;
     drop_unplaced(rank);
   }
@@ -179,6 +180,7 @@ void Matcher::play_all_after_end() {
 }
 
 Result<void> Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost) {
+  plans_.forget();
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   std::uint32_t* count = state.collectives.find(event.comm);
   if (count == nullptr) {

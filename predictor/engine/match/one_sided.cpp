@@ -99,15 +99,15 @@ OneSided::Ticket OneSided::operate(Rank origin, const Event& event) {
   const bool waits = one_sided_op(event) == OneSidedOp::kLock;
   // Where the data goes is known to both sides: its place is posted before it is asked for.
   if (bytes.back > eager_up_to_) {
-    store_.push(process, Op::on_message(OpKind::kPost, back, work_s));
+    push(process, Op::on_message(OpKind::kPost, back, work_s));
     work_s = 0;
   }
   const auto sent_flags = static_cast<std::uint8_t>(waits ? kOpNonblocking : kOpNonblocking | kOpEndsEvent);
-  store_.push(process, Op::on_message(OpKind::kSend, there, work_s, waits ? Duration() : event.call_s, sent_flags));
-  store_.push(actor, Op::on_message(OpKind::kRecv, there));
-  store_.push(actor, Op::on_message(OpKind::kSend, back, 0, 0, kOpNonblocking));
+  push(process, Op::on_message(OpKind::kSend, there, work_s, waits ? Duration() : event.call_s, sent_flags));
+  push(actor, Op::on_message(OpKind::kRecv, there));
+  push(actor, Op::on_message(OpKind::kSend, back, 0, 0, kOpNonblocking));
   if (waits) {
-    store_.push(process, Op::on_message(OpKind::kRecv, back, 0, event.call_s, kOpEndsEvent));
+    push(process, Op::on_message(OpKind::kRecv, back, 0, event.call_s, kOpEndsEvent));
     return {};
   }
   const std::uint32_t record = add(origin, event, back);
@@ -122,7 +122,7 @@ void OneSided::sync(Rank origin, const Event& event) {
     receive(ends->first, work_s);
     work_s = 0;
   }
-  store_.push(static_cast<ProcessIndex>(origin), Op::plain(OpKind::kCompute, work_s, event.call_s, kOpEndsEvent));
+  push(static_cast<ProcessIndex>(origin), Op::plain(OpKind::kCompute, work_s, event.call_s, kOpEndsEvent));
 }
 
 Seconds OneSided::complete(const Ticket& ticket, Seconds work_s) {
@@ -160,7 +160,7 @@ std::uint32_t OneSided::add(Rank origin, const Event& event, MessageIndex answer
 
 void OneSided::receive(std::uint32_t record, Seconds work_s) {
   Operation& operation = records_[record];
-  store_.push(static_cast<ProcessIndex>(operation.origin), Op::on_message(OpKind::kRecv, operation.answer, work_s));
+  push(static_cast<ProcessIndex>(operation.origin), Op::on_message(OpKind::kRecv, operation.answer, work_s));
   RankState& state = state_of(operation.origin);
   --state.under_way;
   for (std::size_t list = 0; list < kLists; ++list) {

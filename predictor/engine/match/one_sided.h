@@ -44,6 +44,8 @@ class OneSided {
   // of process time. Returns what is left of that for the ops that follow.
   Seconds complete(const Ticket& ticket, Seconds work_s);
 
+  // Of the calls from here on (Op::function).
+  void set_function(std::uint16_t function) { function_ = function; }
   std::uint64_t operations() const { return operations_; }
   std::size_t under_way(Rank origin) const {
     const std::unique_ptr<RankState>& state = ranks_[static_cast<std::size_t>(origin)];
@@ -90,6 +92,10 @@ class OneSided {
   MessageIndex new_message(Rank from, Rank to, ProcessIndex sender, ProcessIndex receiver, std::int32_t tag,
                            std::uint32_t window, Bytes bytes);
   std::uint32_t add(Rank origin, const Event& event, MessageIndex answer);
+  void push(ProcessIndex process, Op op) {
+    op.function = function_;
+    store_.push(process, op);
+  }
   // The origin receives the operation's answer.
   void receive(std::uint32_t record, Seconds work_s);
 
@@ -99,6 +105,7 @@ class OneSided {
   CountedVector<Operation> records_;
   CountedVector<std::uint32_t> free_;
   std::uint64_t operations_ = 0;
+  std::uint16_t function_ = 0;
 };
 
 }  // namespace lbf::engine

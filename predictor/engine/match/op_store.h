@@ -35,8 +35,10 @@ struct alignas(64) Message {
   std::uint32_t generation = 0;        // counts the messages that had this slot
   std::uint32_t expected = 0;          // ops that name it: those of the queues, and those still to come ...
   std::uint32_t pending = 0;           // ... and how often a replay has still to execute one; 0: the slot is free
-  bool sent = false;                   // the send was fed
-  bool sync = false;                   // synchronous send: rendezvous whatever its size
+  static constexpr std::uint32_t kNoNumber = ~std::uint32_t{0};
+  std::uint32_t plan_number = kNoNumber;  // in the collective that a plan is made of (repeated_collectives.h)
+  bool sent = false;                      // the send was fed
+  bool sync = false;                      // synchronous send: rendezvous whatever its size
   bool collective = false;
   bool internal = false;  // fork or join of an actor, or the end that was recorded of a one-ended message
   bool is_run = false;    // no message: `bytes` of them in a row whose one end was not recorded; `sender`: ghost

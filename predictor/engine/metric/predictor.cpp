@@ -41,12 +41,14 @@ class PredictorOfTargets final : public Predictor {
     const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
     store_.emplace(ranks, static_cast<std::uint32_t>(readers));
     matcher_.emplace(ranks, *store_,
-                     MatchOptions{eager_up_to(targets_), any_first_message(targets_), any_local_cost(targets_)});
+                     MatchOptions{eager_up_to(targets_), any_first_message(targets_), any_local_cost(targets_),
+                                  clocks == Clocks::kFollowed});
+    const std::size_t profiled = plan.profiled.size();
     if (!plan.empty()) {
       profiled_at_ = plan.scenarios.size();
       matcher_->shift_procedures(std::move(plan));
     }
-    if (!dedicated.empty()) replays_.push_back(dedicated_replay(dedicated, clocks));
+    if (!dedicated.empty()) replays_.push_back(dedicated_replay(dedicated, clocks, profiled));
     for (std::size_t t : shared) {
       replay_of_target_[t] = {replays_.size(), 0};
       replays_.push_back(std::make_unique<SharedReplay>(targets_[t], *store_));
@@ -58,6 +60,7 @@ class PredictorOfTargets final : public Predictor {
 
   void set_limits(EngineLimits limits) override {
     limits_ = std::move(limits);
+    matcher_->bound_memory(limits_.memory_bytes);
     store_->budget().set_look([this] { return why_give_up(); });
   }
 
@@ -124,12 +127,17 @@ class PredictorOfTargets final : public Predictor {
       Prediction& prediction = predictions[t];
       prediction.complete = true;
       bool any_outside = false;
+      Rank last = 0;
+      Seconds worked_s = 0;
       for (Rank rank = 0; rank < ranks_; ++rank) {
         prediction.rank_finish_s.push_back(replay.finish_s(k, rank));
         prediction.rank_measured_s.push_back(replay.measured_s(rank));
+        worked_s += replay.worked_s(k, rank);
         const Composed* const composition = replay.composition(k, rank);
-        if (composition != nullptr && (rank == 0 || prediction.rank_finish_s.back() > prediction.lbf_s))
+        if (composition != nullptr && (rank == 0 || prediction.rank_finish_s.back() > prediction.lbf_s)) {
           prediction.composition = *composition;
+          last = rank;
+        }
         prediction.lbf_s = std::max(prediction.lbf_s, prediction.rank_finish_s.back());
         prediction.complete = prediction.complete && replay.exited(rank);
         any_outside = any_outside || matcher_->outside_s(rank) > 0;
@@ -137,6 +145,8 @@ class PredictorOfTargets final : public Predictor {
             std::max(prediction.whole_run_s, prediction.rank_measured_s.back() + matcher_->outside_s(rank));
       }
       if (!any_outside) prediction.whole_run_s = 0;
+      if (std::vector<PathPart> parts = replay.path_parts(k, last); !parts.empty())
+        prediction.path = PathComposition{*prediction.composition, std::move(parts), worked_s / ranks_};
       prediction.low_s = prediction.high_s = prediction.lbf_s;
       if (!matcher_->windows().empty())
         extrapolate_windows({replay, k, ranks_, matcher_->windows()}, capture_cost_, prediction);
@@ -203,9 +213,12 @@ class PredictorOfTargets final : public Predictor {
   }
 
  private:
-  std::unique_ptr<Replay> dedicated_replay(const std::vector<const Target*>& targets, Clocks clocks) {
-    if (clocks == Clocks::kComposed) return std::make_unique<DedicatedReplayOf<Composed>>(targets, *store_);
-    return std::make_unique<DedicatedReplay>(targets, *store_);
+  std::unique_ptr<Replay> dedicated_replay(const std::vector<const Target*>& targets, Clocks clocks,
+                                           std::size_t profiled) {
+    if (clocks == Clocks::kPlain) return std::make_unique<DedicatedReplay>(targets, *store_);
+    auto replay = std::make_unique<DedicatedReplayOf<Composed>>(targets, *store_);
+    if (clocks == Clocks::kFollowed) replay->follow_paths(profiled_at_, profiled);
+    return replay;
   }
   std::optional<Error> why_give_up() const {
     if (limits_.stop && limits_.stop()) return Error{ErrorCode::kUnavailable, "stopped"};
@@ -279,12 +292,14 @@ Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Targe
       return invalid_input(name + " is of scenario " + std::to_string(targets[t].scenario) + ", but there are " +
                            std::to_string(plan.scenarios.size()));
     }
-    if (clocks == Clocks::kComposed && !is_dedicated(targets[t])) {
+    if (clocks != Clocks::kPlain && !is_dedicated(targets[t])) {
       return invalid_input(name +
                            ": ranks share processors, links or memory, and what a time is made of is known only "
                            "where they do not: give each thread a processor, and leave contention and memory out");
     }
   }
+  if (clocks == Clocks::kFollowed && !plan.scenarios.empty())
+    return invalid_input("paths are followed as the program ran, not in scenarios: ask for one at a time");
   if (Result<void> ok = check_plan(plan, ranks); !ok) return ok.error();
   return std::unique_ptr<Predictor>(
       std::make_unique<PredictorOfTargets>(ranks, std::move(targets), std::move(plan), clocks));

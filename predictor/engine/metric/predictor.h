@@ -15,6 +15,7 @@
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/procedure_plan.h"
 #include "predictor/engine/metric/engine_limits.h"
+#include "predictor/engine/metric/path_composition.h"
 #include "predictor/engine/replay/composed.h"
 #include "predictor/engine/replay/target.h"
 
@@ -33,11 +34,14 @@ struct Prediction {
   Seconds whole_run_s = 0;  // measured, with what lies outside of MPI_Pcontrol's scope and is not predicted; 0: nothing
   std::string why_stuck;    // not complete after every rank was closed: what would hold the program up for ever
                             // on this target
-  std::optional<Composed> composition;  // of the last of rank_finish_s, where it was asked for (Clocks::kComposed)
+  // Of the last of rank_finish_s, where it was asked for: Clocks::kComposed and kFollowed, kFollowed.
+  std::optional<Composed> composition;
+  std::optional<PathComposition> path;
 };
 
-// What the predictions' times are made of: known for several times the memory and work.
-enum class Clocks : std::uint8_t { kPlain, kComposed };
+// What the predictions' times are made of: known for several times the memory and work. kFollowed: and in which calls,
+// ranks, communicators and procedures.
+enum class Clocks : std::uint8_t { kPlain, kComposed, kFollowed };
 
 // What the capture itself took of the ranks' measured time, all together (C_obs_direct, docs/cost-system.md).
 struct CaptureCost {
@@ -61,8 +65,8 @@ class Predictor {
  public:
   // Errors: a target whose map does not fit `ranks`, nodes or cores 0, speed not positive, no network,
   // lists of cores or speeds by node that are not one entry a node; a scenario that `plan` does not have; a share of a
-  // procedure that is not from 0 to 1, a procedure twice in one scenario, a rank that does not exist; kComposed, and a
-  // target where ranks share processors, links or memory.
+  // procedure that is not from 0 to 1, a procedure twice in one scenario, a rank that does not exist; other clocks than
+  // plain ones, and a target where ranks share processors, links or memory; paths followed in scenarios.
   static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets, ProcedurePlan plan = {},
                                                  Clocks clocks = Clocks::kPlain);
   virtual ~Predictor() = default;

@@ -261,7 +261,7 @@ Network Network::scaled(const NetworkFactors& factors) const {
 
 Network Network::zero() {
   Network network;
-  network.name_ = "zero";
+  network.name_ = kNoNetwork;
   network.description_ = "every message takes no time";
   return network;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/network_name.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "predictor/engine/network/count_curve.h"
@@ -68,9 +69,6 @@ struct MemoryDomains {
 // No topology says how far apart two nodes are, or they are not connected there.
 inline constexpr std::uint32_t kUnknownHops = ~std::uint32_t{0};
 
-// Names of networks that nobody measured here begin so (docs/formats/network-v1.md).
-inline constexpr std::string_view kNominalPrefix = "nominal-";
-
 enum class Contention { kNone, kBus, kNic };
 const char* contention_name(Contention contention);  // as in network files: "none", "bus", "nic"
 
@@ -85,7 +83,7 @@ class Network {
  public:
   static Result<Network> parse(std::string_view toml, std::string_view file_name);
   static Result<Network> load(const std::string& path);
-  static Network zero();  // "zero": every message takes no time
+  static Network zero();  // kNoNetwork: every message takes no time
 
   // Messages between two nodes that are `hops` levels of switches apart (Topology::hops): 0 is the same node
   // (self-node), 1 the same leaf switch, kUnknownHops nobody knows. From 1 on it is the file's hop:N with the
@@ -105,7 +103,7 @@ class Network {
   const CountCurve& fork_join_s() const { return fork_join_s_; }
   const std::string& name() const { return name_; }
   // From public figures, not measured here: the name says so.
-  bool nominal() const { return name_.starts_with(kNominalPrefix); }
+  bool nominal() const { return is_nominal(name_); }
   const std::string& description() const { return description_; }
   Contention contention() const { return contention_; }
   // Bandwidth of each shared link; 0: the file has none (contention `none` only).

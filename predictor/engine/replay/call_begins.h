@@ -52,6 +52,10 @@ class CallBeginsOf {
       clock[targets_[i]] = max(clock[targets_[i]], until_s);
     }
   }
+  template <typename Visit>
+  void for_each_clock(Visit&& visit) {
+    for (Clock& clock : began_s_) visit(clock);
+  }
   // KEPT: numbers of targets, ascending, which are numbered anew.
   void drop_targets_except(const std::vector<std::size_t>& kept) {
     std::vector<std::size_t> left;     // of targets_

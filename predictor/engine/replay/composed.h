@@ -34,6 +34,7 @@ inline constexpr std::size_t kTerms = 11;
 struct Composed {
   Seconds value = 0;  // the same bits as in a replay of Seconds; the sum of the terms but for rounding
   std::array<Seconds, kTerms> terms{};
+  std::uint32_t note = 0;  // the last one of its path (path_notes.h). Of a sum: that of its first side
 
   Seconds of(Term term) const { return terms[static_cast<std::size_t>(term)]; }
   explicit operator Seconds() const { return value; }

@@ -15,12 +15,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "predictor/engine/replay/call_begins.h"
 #include "predictor/engine/replay/cost_table.h"
 #include "predictor/engine/replay/message_times.h"
+#include "predictor/engine/replay/path_notes.h"
 #include "predictor/engine/replay/replay.h"
 #include "predictor/engine/replay/timeline.h"
 
@@ -40,6 +42,24 @@ class DedicatedReplayOf final : public Replay {
   }
   const Clock& clock_of(std::size_t k, Rank rank) const {
     return clock_s_[static_cast<std::size_t>(rank) * count_ + k];
+  }
+  // Notes where times pass. PROFILED_AT: where in a row the PROFILED procedures begin. REQUIRES: Composed clocks;
+  // before the first op.
+  void follow_paths(std::size_t profiled_at, std::size_t profiled,
+                    PathNotes::Limits limits = {}) requires std::is_same_v<Clock, Composed> {
+    followed_.emplace(Followed{PathNotes(limits), {}, {}, profiled_at, profiled});
+    followed_->worked_s.resize(static_cast<std::size_t>(store_.ranks()) * count_);
+    add_processes();
+  }
+  std::vector<PathPart> path_parts(std::size_t k, Rank rank) const override {
+    if constexpr (kIsComposed) {
+      if (followed_)
+        return followed_->notes.parts(clock_of(k, rank), followed_->places[static_cast<std::size_t>(rank)]);
+    }
+    return {};
+  }
+  Seconds worked_s(std::size_t k, Rank rank) const override {
+    return followed_ ? followed_->worked_s[static_cast<std::size_t>(rank) * count_ + k] : 0;
   }
   Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
@@ -62,6 +82,14 @@ class DedicatedReplayOf final : public Replay {
     bool unsettled = false;  // a rank for which first_peer_s is still to come on one of the targets
   };
   using Slot = typename MessageTimesOf<Clock>::Slot;
+  static constexpr bool kIsComposed = std::is_same_v<Clock, Composed>;
+  struct Followed {
+    PathNotes notes;
+    std::vector<PathPlace> places;  // by process: where its time passes now
+    std::vector<Seconds> worked_s;  // [rank][K]
+    std::size_t profiled_at;
+    std::size_t profiled;
+  };
 
   DedicatedReplayOf(const DedicatedReplayOf&) = default;
   void drop_targets_except(const std::vector<std::size_t>& kept);
@@ -125,6 +153,22 @@ class DedicatedReplayOf final : public Replay {
   bool execute_peek(ProcessIndex index, const Op& op);
   void execute_local(ProcessIndex index, const Op& op);
   void note_window(ProcessIndex index, const Op& op);
+  // --- paths
+  bool follows_paths() const {
+    if constexpr (kIsComposed) return followed_.has_value();
+    return false;
+  }
+  // The process goes on with OP.
+  void enter_place(ProcessIndex index, const Op& op);
+  // Others get its clocks, or it goes to another place.
+  void note_place(ProcessIndex index);
+  // The last work of the process was OP's.
+  void note_procedures(ProcessIndex index, const Op& op);
+  void collect_notes();
+  void work(ProcessIndex index, std::size_t k, Clock& clock, Seconds seconds) {
+    add(clock, Term::kWork, seconds);
+    if (follows_paths()) followed_->worked_s[static_cast<std::size_t>(store_.rank_of(index)) * count_ + k] += seconds;
+  }
   void count_ranks_on_nodes();
   // Work of an op with a row, in seconds at speed 1.
   Seconds row_work_s(const Op& op, ProcessIndex index, std::size_t k) const;
@@ -180,6 +224,7 @@ class DedicatedReplayOf final : public Replay {
   std::vector<Process> processes_;
   std::vector<ProcessIndex> ready_;
   TimelineRecorder* timeline_ = nullptr;
+  std::optional<Followed> followed_;  // of Composed clocks, where it was asked for
 };
 
 using DedicatedReplay = DedicatedReplayOf<Seconds>;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -62,13 +63,78 @@ Bytes DedicatedReplayOf<Clock>::memory_bytes() const {
   for (const std::vector<std::uint32_t>& ranks_of_target : ranks_on_node_) nodes += of(ranks_of_target);
   return std::max<Bytes>(processes_.capacity(), store_.processes()) * of_process + ranks + nodes + of(ready_) +
          messages_.bytes_of(store_.message_slots()) + costs_.memory_bytes() + window_clocks_.memory_bytes() +
-         calls_.memory_bytes();
+         calls_.memory_bytes() +
+         (followed_ ? followed_->notes.memory_bytes() + of(followed_->places) + of(followed_->worked_s) : 0);
 }
 
 template <typename Clock>
 void DedicatedReplayOf<Clock>::add_processes() {
   processes_.resize(store_.processes());
   clock_s_.resize(processes_.size() * count_);
+  if (!follows_paths()) return;
+  std::vector<PathPlace>& places = followed_->places;
+  while (places.size() < processes_.size())
+    places.push_back({store_.rank_of(static_cast<ProcessIndex>(places.size())), 0, PathPlace::kNone, PathPlace::kNone});
+}
+
+// --- paths
+
+template <typename Clock>
+void DedicatedReplayOf<Clock>::note_place(ProcessIndex index) {
+  if constexpr (kIsComposed) {
+    for (std::size_t k = 0; k < count_; ++k)
+      followed_->notes.note(clock_s_[index * count_ + k], followed_->places[index]);
+  }
+}
+
+template <typename Clock>
+void DedicatedReplayOf<Clock>::enter_place(ProcessIndex index, const Op& op) {
+  const std::uint32_t comm = op.names_message() ? store_.message(op.message()).comm : PathPlace::kNone;
+  const PathPlace place{store_.rank_of(index), op.function, comm, PathPlace::kNone};
+  if (place == followed_->places[index] && (op.flags & kOpVaries) == 0) return;
+  note_place(index);
+  followed_->places[index] = place;
+}
+
+// On a slower processor all of it takes longer alike.
+template <typename Clock>
+void DedicatedReplayOf<Clock>::note_procedures(ProcessIndex index, const Op& op) {
+  if constexpr (kIsComposed) {
+    if ((op.flags & kOpVaries) == 0) return;
+    const Seconds* const self_s = store_.row(op.row()) + followed_->profiled_at;
+    const Seconds sum_s = std::accumulate(self_s, self_s + followed_->profiled, 0.0);
+    if (!(sum_s > 0)) return;
+    for (std::size_t k = 0; k < count_; ++k) {
+      Clock& clock = clock_s_[index * count_ + k];
+      Clock until = followed_->notes.last(clock);
+      const double share = (value_of(clock) - value_of(until)) / std::max(op.work_s, sum_s);
+      for (std::size_t p = 0; p < followed_->profiled; ++p) {
+        PathPlace place = followed_->places[index];
+        place.procedure = static_cast<std::uint32_t>(p);
+        add(until, Term::kWork, share * self_s[p]);
+        followed_->notes.note(until, place);
+      }
+      clock.note = until.note;
+    }
+  }
+}
+
+template <typename Clock>
+void DedicatedReplayOf<Clock>::collect_notes() {
+  if constexpr (kIsComposed) {
+    followed_->notes.collect([this](auto&& visit) {
+      for (Clock& clock : clock_s_) visit(clock);
+      calls_.for_each_clock(visit);
+      const std::size_t slots = std::min(messages_.size(), store_.message_slots());
+      for (MessageIndex index = 0; index < static_cast<MessageIndex>(slots); ++index) {
+        if (messages_.slot(index).generation != store_.message(index).generation) continue;
+        for (std::size_t k = 0; k < count_; ++k) {
+          visit(messages_.arrival_s(index)[k]);
+          visit(messages_.free_s(index)[k]);
+        }
+      }
+    });
+  }
 }
 
 // Settled from the start: ranks on targets where no path that they can use has a first_peer_s.
@@ -177,6 +243,7 @@ template <std::size_t kTargets>
       timeline_->note_action(index, value_of(clock[0]));
       timeline_->note_message(index, op.message());
     }
+    if (follows_paths()) note_place(index);
     if (calls_.notes(index) && op.work_s != 0) [[unlikely]]
       calls_.note(index, clock);
     const bool waits = may_wait(message, op) && any_rendezvous(message);
@@ -249,6 +316,7 @@ template <std::size_t kTargets>
   Slot& slot = slot_of<kTargets>(message);
   if (slot.posted || slot.matched) return;
   slot.posted = true;
+  if (follows_paths()) note_place(index);
   std::copy_n(&clock_s_[index * targets], targets, messages_.template free_s<kTargets>(message));
   if (slot.sent) match(message, slot);
 }
@@ -374,13 +442,16 @@ void DedicatedReplayOf<Clock>::run(ProcessIndex index) {
       continue;
     }
     if (is_timed<kTargets>() && !resumed) timeline_->take(index, *op, process.events_done, value_of(clock[0]));
+    if (follows_paths()) enter_place(index, *op);
     if ((op->flags & kOpHasRow) != 0) [[unlikely]] {
-      for (std::size_t k = 0; k < targets; ++k)
-        add(clock[k], Term::kWork, row_work_s(*op, index, k) * inverse_speed[k]);
+      for (std::size_t k = 0; k < targets; ++k) work(index, k, clock[k], row_work_s(*op, index, k) * inverse_speed[k]);
+      if (follows_paths()) note_procedures(index, *op);
     } else if (!resumed && op->work_s != 0) {
-      for (std::size_t k = 0; k < targets; ++k) add(clock[k], Term::kWork, op->work_s * inverse_speed[k]);
-      if (notes_calls && may_begin_call(*op) && op->kind != OpKind::kSend) [[unlikely]]
+      for (std::size_t k = 0; k < targets; ++k) work(index, k, clock[k], op->work_s * inverse_speed[k]);
+      if (notes_calls && may_begin_call(*op) && op->kind != OpKind::kSend) [[unlikely]] {
+        if (follows_paths()) note_place(index);
         calls_.note(index, clock);
+      }
     }
     resumed = false;
     if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->note_action(index, value_of(clock[0]));
@@ -481,6 +552,7 @@ void DedicatedReplayOf<Clock>::advance() {
     } else {
       run<0>(index);
     }
+    if (follows_paths() && followed_->notes.is_full()) collect_notes();
     if (!store_.budget().spend(processes_[index].cursor.passed - passed + 1)) return;
   }
 }
@@ -527,6 +599,7 @@ void DedicatedReplayOf<Clock>::drop_targets_except(const std::vector<std::size_t
   drop_columns_except(first_peer_s_, count_, kept);
   drop_columns_except(connected_s_, count_, kept);
   drop_columns_except(clock_s_, count_, kept);
+  if (followed_) drop_columns_except(followed_->worked_s, count_, kept);
   window_clocks_.drop_targets_except(kept);
   calls_.drop_targets_except(kept);
   messages_.drop_targets_except(kept);

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "predictor/engine/match/op_store.h"
 #include "predictor/engine/replay/composed.h"
+#include "predictor/engine/replay/path_notes.h"
 #include "predictor/engine/replay/target.h"
 #include "predictor/engine/replay/window_clocks.h"
 
@@ -71,6 +72,9 @@ class Replay {
   virtual bool exited(Rank rank) const = 0;
   // What finish_s() is made of; nullptr: this replay's clocks do not know.
   virtual const Composed* composition(std::size_t /*k*/, Rank /*rank*/) const { return nullptr; }
+  // What composition() is made of by place; empty: nobody asked for it. And the rank's own work on that target.
+  virtual std::vector<PathPart> path_parts(std::size_t /*k*/, Rank /*rank*/) const { return {}; }
+  virtual Seconds worked_s(std::size_t /*k*/, Rank /*rank*/) const { return 0; }
   // What it holds, once it has room for all processes and messages of the store.
   virtual Bytes memory_bytes() const = 0;
   const WindowClocks& window_clocks() const { return window_clocks_; }

@@ -39,6 +39,9 @@ def parser():
                     help="a path under /tmp that the nodes shall see (each node has a /tmp of its own)")
     up.add_argument("--cgroups", action="store_true",
                     help="ProctrackType=proctrack/cgroup: each step in a cgroup (default: proctrack/linuxproc)")
+    up.add_argument("--accounting", action="store_true", help="slurmdbd with a database of its own, for sacct")
+    up.add_argument("--job-container", action="store_true",
+                    help="JobContainerType=job_container/tmpfs: each job has a /tmp and a /dev/shm of its own")
     up.add_argument("--users", action="store_true",
                     help=f"create the ordinary users {' and '.join(TEST_USERS)} if they do not exist; they are kept")
     up.add_argument("--keep-failed", action="store_true", help="leave everything for inspection if the start fails")

@@ -5,7 +5,7 @@ import os
 import pwd
 import socket
 
-from . import network
+from . import accounting, network
 from .shell import run, write_file
 
 
@@ -28,6 +28,8 @@ def write_slurm_conf(cluster):
         host = "" if facts["namespaces"] else f" NodeHostname={controller}"
         node_lines.append(f"NodeName={node}{host} NodeAddr={cluster.node_address(node)} "
                           f"CPUs={facts['cpus_per_node']} State=UNKNOWN")
+    stored = accounting.settings(cluster) if facts.get("accounting") else "AccountingStorageType=accounting_storage/none"
+    contained = "JobContainerType=job_container/tmpfs\nPrologFlags=Contain" if facts.get("job_container") else ""
     write_file(cluster.conf, f"""# Written by tests/cluster/cluster; overwritten by the next `cluster up {cluster.name}`.
 ClusterName={cluster.name}
 SlurmctldHost={controller}({cluster.controller_address()})
@@ -45,6 +47,7 @@ SlurmdPidFile={cluster.path('run', 'slurmd-%n.pid')}
 SlurmctldLogFile={cluster.path('log', 'slurmctld.log')}
 SlurmdLogFile={cluster.path('log', 'slurmd-%n.log')}
 ProctrackType=proctrack/{'cgroup' if facts.get('cgroups') else 'linuxproc'}
+{contained}
 # A pinned node's tasks inherit the core of its slurmd; task/affinity would bind them to CPU 0 of the machine.
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -55,7 +58,7 @@ MpiDefault={mpi_type()}
 KillOnBadExit={0 if mpi_type() == 'pmix' else 1}
 ReturnToService=2
 PlugStackConfig={cluster.path('plugstack.conf')}
-AccountingStorageType=accounting_storage/none
+{stored}
 JobAcctGatherType=jobacct_gather/linux
 JobCompType=jobcomp/none
 SchedulerType=sched/backfill
@@ -73,6 +76,9 @@ PropagateResourceLimits=NONE
         # With the direct connections of Slurm's PMIx plugin a run over four nodes dies or hangs in MPI_Init once in a
         # hundred times, captured or not (docs/cluster-harness.md).
         write_file(cluster.path("mpi.conf"), "PMIxDirectConn=false\n")
+    if facts.get("job_container"):
+        # The same path on every node, and each node's own (NODE_SETUP).
+        write_file(cluster.path("job_container.conf"), f"AutoBasePath=true\nBasePath={cluster.path('local', 'containers')}\n")
     if facts.get("cgroups"):
         write_file(cluster.path("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\n")
 
@@ -116,7 +122,7 @@ hostname "$node"
 if [ -n "$LBF_CGROUP" ]; then
   mkdir -p "$LBF_CGROUP/$node"; mount --bind "$LBF_CGROUP/$node" /sys/fs/cgroup/freezer
 fi
-exec $LBF_PIN slurmd -f "$SLURM_CONF"
+exec slurmd -f "$SLURM_CONF"
 """
 
 
@@ -134,10 +140,11 @@ def start_node(cluster, node):
     network.make_link(cluster, node)
     # `ip netns exec` would mount a fresh /sys and hide /sys/fs/cgroup, without which slurmd does not start.
     # Propagation "slave": what the host unmounts later (another cluster's /run/netns entry) goes away here too.
-    run("nsenter", f"--net=/run/netns/{cluster.netns(node)}",
+    # Pinned before unshare: Linux 6.18 knows a mount namespace for younger than another one only if one processor made both.
+    run("nsenter", f"--net=/run/netns/{cluster.netns(node)}", *prefix.split(),
         "unshare", "--mount", "--propagation", "slave", "--uts", "--ipc",
         "sh", "-c", NODE_SETUP, "sh", node, cluster.dir, *facts["keep"],
-        env={**cluster.environment(), "LBF_PIN": prefix, "LBF_CGROUP": cluster.cgroup() if facts.get("cgroups") else ""})
+        env={**cluster.environment(), "LBF_CGROUP": cluster.cgroup() if facts.get("cgroups") else ""})
 
 
 def nodes_ready(cluster, nodes=None):

@@ -3,7 +3,7 @@
 import os
 import secrets
 
-from . import lbf, machine, network, slurm
+from . import accounting, lbf, machine, network, slurm
 from .cleanup import remove
 from .shell import ClusterError, boot_id, free_port, say, wait_until, warn
 from .state import Cluster, open_lock
@@ -41,6 +41,11 @@ def command_up(options):
         missing_cgroups = machine.missing_for_cgroups()
         if missing_cgroups:
             raise ClusterError(f"--cgroups: {missing_cgroups}")
+    for option in ("job_container", "accounting"):
+        if getattr(options, option) and missing:
+            raise ClusterError(f"--{option.replace('_', '-')}: it needs root, and nodes with namespaces of their own")
+    if options.accounting:
+        accounting.require_commands()
     build_dir = os.path.abspath(options.lbf) if options.lbf else None
     keep = [os.path.abspath(path) for path in options.keep]
     # The checkout that this program stands in is wanted on every node, and so is the build folder.
@@ -53,7 +58,8 @@ def command_up(options):
     wish = {"nodes": options.nodes, "cpus_per_node": options.cpus_per_node, "pins": parse_pins(options),
             "namespaces": not missing, "plugstack": plugstack, "plugin_args": options.plugin_args or "",
             "lbf": build_dir, "lbfd_settings": options.lbfd_setting, "slurm_settings": options.slurm_setting,
-            "networks": options.networks and os.path.abspath(options.networks), "keep": keep, "cgroups": options.cgroups}
+            "networks": options.networks and os.path.abspath(options.networks), "keep": keep, "cgroups": options.cgroups,
+            "job_container": options.job_container, "accounting": options.accounting}
     if options.users:
         machine.create_test_users()
     with open_lock():
@@ -90,6 +96,8 @@ def command_up(options):
         lbf.write_plugstack(cluster)
         if build_dir:
             lbf.lbfd_start(cluster)
+        if options.accounting:
+            accounting.start(cluster)
         slurm.start_slurmctld(cluster)
         for node in cluster.nodes():
             slurm.start_node(cluster, node)

@@ -206,6 +206,22 @@ TEST_F(DeferralTest, WhatIsLeftAfterTheStepIsTakenUpFromTheStoredTrace) {
   EXPECT_GE(again.view()->record.lbfd_cpu_s, options.cpu_spent_before_s);
 }
 
+// What the path is made of comes after all targets. A step without room for it is complete all the same.
+TEST_F(DeferralTest, WhatThePathIsMadeOfTakesRoomLikeATarget) {
+  auto trace = make_trace("path");
+  const double cost_s = 1000;
+  daemon::StepRun run(trace, *networks_, limited(cost_s));
+  for (std::size_t batch = 1; batch <= batches(); ++batch) append(*trace, batch);
+  end(*trace);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
+  EXPECT_EQ(run.view()->record.state, db::StepState::kComplete);
+  EXPECT_FALSE(run.view()->record.path_work_s);
+  daemon::StepRun again(trace, *networks_, {});
+  EXPECT_EQ(drain(again), daemon::StepRun::Progress::kFinished);
+  EXPECT_EQ(again.view()->record.path_work_s, whole()->record.path_work_s);
+  EXPECT_TRUE(again.view()->record.path_work_s);
+}
+
 TEST_F(DeferralTest, NearerTargetsAreTakenFirst) {
   auto trace = make_trace("some");
   double cost_s = 0.45;  // room for some of the passes

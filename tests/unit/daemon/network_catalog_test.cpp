@@ -105,5 +105,21 @@ TEST_F(NetworkCatalogTest, NominalOnesAreUsedWhereTheyAreNamed) {
   EXPECT_THAT(daemon::NetworkCatalog::load(directory_.path(), "").error().message, HasSubstr("y.toml"));
 }
 
+TEST_F(NetworkCatalogTest, ThreeNominalOnesStandInWhereNoneIsDescribed) {
+  const auto selected = [](const daemon::NetworkCatalog& catalog, const std::vector<std::string>& wanted = {}) {
+    std::vector<std::string> names;
+    for (const auto& network : catalog.select(wanted).networks) names.push_back(network->name());
+    return names;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(selected(load()), ElementsAre("zero")) << "they are not installed";
+  std::filesystem::copy(LBF_NOMINAL_DIR, directory_.path() + "/nominal");
+  EXPECT_THAT(selected(load()), ElementsAre("zero", "nominal-1gbe", "nominal-25gbe", "nominal-hdr"));
+  EXPECT_THAT(selected(load(), {"zero"}), ElementsAre("zero")) << "as it was asked for";
+  EXPECT_THAT(selected(load("nominal-ndr")), ElementsAre("nominal-ndr")) << "lbfd.toml says what the cluster has";
+  add("a.toml", "alpha");
+  EXPECT_THAT(selected(load("zero")), ElementsAre("zero", "alpha")) << "one is described";
+}
+
 }  // namespace
 }  // namespace lbf::network_catalog_test

@@ -136,7 +136,7 @@ TEST_F(Recovery, KilledInTheMiddleOfRequests) {
     char one = 0;
     for (int i = 0; i < 3 + kill_number && ::read(told[0], &one, 1) == 1; ++i) ++acknowledged;
     std::this_thread::sleep_for(std::chrono::milliseconds(3 * kill_number));
-    stop(SIGKILL);
+    kill_between_replays();
     while (::read(told[0], &one, 1) == 1) ++acknowledged;
     ::close(told[0]);
     ::waitpid(relay, nullptr, 0);

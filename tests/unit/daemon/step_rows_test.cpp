@@ -115,7 +115,7 @@ json value_at(const json& object, const std::string& key) {
     return nullptr;
   }
   if (object.contains(key)) return object[key];
-  if (key == "why_deferred") return "";
+  if (key == "why_deferred" || key == "program_id") return "";
   if (key == "deferred_for_good" || key == "taken_up") return false;
   if (key == "threads") return 0;
   return nullptr;

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "event/mpi_function_table.h"
 #include "predictor/daemon/http/step_json.h"
@@ -65,6 +67,33 @@ class StepRunTest : public testing::Test {
 
   test::TemporaryDirectory directory_;
 };
+
+// The first run of every user: "2 nodes would take 1.57 s on zero, give or take 24 %".
+TEST_F(StepRunTest, WithoutADescribedNetworkSeveralNodesAreABoundAndRanges) {
+  std::filesystem::copy(LBF_NOMINAL_DIR, directory_.path() + "/nominal");
+  daemon::StepView view = *run(test::RingProgram(), {0, 0, 0, 0, 1, 1, 1, 1}, "one");
+  for (db::PredictionRecord& one : view.predictions) one.self_error_percent = 1;  // the ring has no waits in its calls
+  EXPECT_THAT(view.record.notes, testing::Contains("from public figures, not measured here: nominal-1gbe, "
+                                                   "nominal-25gbe, nominal-hdr"));
+  const nlohmann::json said = daemon::step_json(view, daemon::StepDetail::kFull).at("predictions");
+  std::map<std::string, int> on_several;
+  for (const nlohmann::json& one : said) {
+    const std::string network = one.at("network");
+    SCOPED_TRACE(one.at("target").get<std::string>() + ", " + network);
+    if (one.at("nodes") == 1) {
+      EXPECT_EQ(network, "zero");
+      continue;
+    }
+    ++on_several[network];
+    EXPECT_EQ(one.at("trust"), network == "zero" ? "at_best" : "range");
+    EXPECT_EQ(one.at("interval_high_s").is_null(), network == "zero");
+    EXPECT_LT(one.at("interval_low_s"), one.at("predicted_s"));
+    EXPECT_NE(one.at("why_no_number"), "");
+    EXPECT_NE(one.at("remedy"), "");
+  }
+  EXPECT_EQ(on_several.size(), 4u);
+  EXPECT_THAT(said.at(0).at("remedy"), testing::HasSubstr("lbf-calibrate --name"));
+}
 
 TEST_F(StepRunTest, TheOrderOfStreamsDoesNotMatter) {
   const test::RingProgram program;
@@ -398,6 +427,55 @@ TEST_F(StepRunTest, SettingsOfCollectivesAreNoted) {
       run(program, kInTurns, "settings")->record.notes,
       testing::Contains("the run's environment sets OMPI_MCA_coll=^tuned: not modelled, all collectives count as "
                         "approximated"));
+}
+
+Seconds sum_of_path(const db::StepRecord& step) {
+  Seconds sum = 0;
+  for (const auto& part : {step.path_work_s, step.path_copies_s, step.path_overhead_s, step.path_latency_inside_s,
+                           step.path_latency_between_s, step.path_bytes_inside_s, step.path_bytes_between_s,
+                           step.path_kept_s, step.path_unseen_s})
+    sum += part.value_or(-1000);
+  return sum;
+}
+
+// A token goes round 4 ranks on 2 nodes: in each of 160 rounds two hops inside a node and two between. Rank r works
+// 1 + r ms in a round, before it waits for the token: the others' is hidden, but for the first round's.
+TEST_F(StepRunTest, OfACompleteStepIsKnownWhatItsLongestPathIsMadeOf) {
+  std::ofstream(directory_.path() + "/default.toml")
+      << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 5000.0], [1000, 7000.0]]\n"
+         "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1000.0]]\n";
+  test::RingProgram program;
+  const auto view = run(program, kInTurns, "path");
+  const db::StepRecord& step = view->record;
+  ASSERT_EQ(step.state, db::StepState::kComplete) << step.why_partial;
+  EXPECT_NEAR(sum_of_path(step), view->predictions.at(0).predicted_s, 1e-9) << "each rank had a processor";
+  EXPECT_NEAR(*step.path_latency_between_s, 160 * 2 * 0.005, 1e-9);
+  EXPECT_NEAR(*step.path_bytes_between_s, 160 * 2 * 0.002, 1e-9);
+  EXPECT_NEAR(*step.path_latency_inside_s, (160 * 2 - 1) * 0.001, 1e-9)
+      << "rank 1 first works as long as rank 0 and its hop";
+  EXPECT_NEAR(*step.path_rank_work_s, 160 * 0.0025, 1e-9);
+  EXPECT_GE(*step.path_work_s, 160 * 0.001 - 1e-9) << "rank 0's";
+  EXPECT_EQ(step.path_unseen_s, 0);
+
+  program.killed_rank = 2;
+  const auto partial = run(program, kInTurns, "partial");
+  EXPECT_EQ(partial->record.state, db::StepState::kPartial);
+  EXPECT_FALSE(partial->record.path_work_s);
+}
+
+// 4 ranks on a node of 2 processors, links that are shared: the path is that of ranks with a processor each, without
+// contention.
+TEST_F(StepRunTest, WhatRanksShareIsNotInTheirPath) {
+  std::ofstream(directory_.path() + "/default.toml")
+      << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000.0]]\n[contention]\nmodel = \"nic\"\n"
+         "bandwidth_MBps = 1.0\n";
+  test::RingProgram program;
+  program.ranks_of_node = {{1, 2, 3, 4}, {0}};
+  program.all_send_first = true;
+  const auto view = run(program, kInTurns, "shared");
+  ASSERT_EQ(view->record.state, db::StepState::kComplete) << view->record.why_partial;
+  EXPECT_LT(sum_of_path(view->record), 0.9 * view->predictions.at(0).predicted_s);
+  EXPECT_GE(*view->record.path_work_s, 160 * 0.005 - 1e-9) << "rank 4's";
 }
 
 // With a tiny limit a stream that is ahead waits on disk, and everything still comes out.

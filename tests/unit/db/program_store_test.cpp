@@ -171,6 +171,17 @@ TEST_F(ProgramStoreTest, APredictionStandsBesideWhatWasMeasuredLater) {
   EXPECT_THAT(outcomes(), testing::ElementsAre("1<-1 self 10.0", "2<-1 nodes -20.0", "2<-2 self 0.0"));
 }
 
+TEST_F(ProgramStoreTest, ABoundIsNoOutcome) {
+  const auto put_on_zero = [&](const StepRecord& step, std::uint32_t ran, std::uint32_t other) {
+    std::vector<PredictionRecord> predictions = {on(ran, "block", "zero", 11), on(other, "block", "zero", 8)};
+    predictions[0].kind = "self";
+    ASSERT_TRUE(StepStore(*database_).put(step, predictions).ok());
+  };
+  put_on_zero(step_of(1, 1000, 10), 1, 2);
+  put_on_zero(step_of(2, 2000, 10), 2, 1);
+  EXPECT_THAT(outcomes(), testing::ElementsAre("1<-1 self 10.0")) << "two nodes were a bound, also of themselves";
+}
+
 // 1,000 calls in 40 s of ranks; then 200 in 2 s, of which more is not known.
 TEST_F(ProgramStoreTest, ARunWhoseCaptureEndedTellsHowOftenItCallsAndNothingElse) {
   const ProgramHint hint{1000, 4, "gnu:aa", {"./app", "x"}};

@@ -8,6 +8,7 @@
 
 #include "db/database.h"
 #include "db/prediction_store.h"
+#include "db/step_list.h"
 #include "db/step_store.h"
 #include "tests/support/temporary_directory.h"
 
@@ -139,6 +140,23 @@ TEST_F(RetentionTest, ListsShowTheFastestTargetAndTheOneThatRan) {
   const auto later = PredictionStore(*database_).summary_of_step(row);
   ASSERT_EQ(later->size(), 1U);
   EXPECT_EQ(later->at(0).predicted_s, 4);
+}
+
+TEST_F(RetentionTest, TheFastestTargetIsOnAMeasuredNetwork) {
+  const auto on = [](const std::string& network, std::uint32_t nodes, Seconds predicted_s) {
+    PredictionRecord out = prediction(network == "lan" ? "NF" : "LBF", predicted_s);
+    out.network = network;
+    out.nodes = nodes;
+    return out;
+  };
+  const std::vector<PredictionRecord> all{prediction("self", 9), on("zero", 2, 1), on("nominal-hdr", 2, 2),
+                                          on("lan", 2, 5), on("zero", 1, 7)};
+  EXPECT_EQ(fastest_of(all), &all[3]);
+  const auto shown = PredictionStore(*database_).summary_of_step(put(step_of(1, 1, 2), all));
+  ASSERT_EQ(shown->size(), 2U);
+  EXPECT_EQ(shown->at(1).network, "lan");
+  const std::vector<PredictionRecord> on_one{on("zero", 1, 7)};
+  EXPECT_EQ(fastest_of(on_one), &on_one[0]) << "nothing goes over a network";
 }
 
 TEST_F(RetentionTest, OldStepsGoWithAllThatBelongsToThem) {

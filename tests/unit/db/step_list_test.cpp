@@ -15,7 +15,7 @@ PredictionRecord prediction_of(const std::string& kind, double predicted_s) {
   prediction.nodes = 2;
   prediction.cores_per_node = 4;
   prediction.placement = "block";
-  prediction.network = "zero";
+  prediction.network = "lan";
   prediction.contention = "none";
   prediction.speed = 0.5;
   prediction.kind = kind;
@@ -198,7 +198,7 @@ TEST_F(StepListTest, EveryValueComesBackAsItWasPut) {
   EXPECT_EQ(predictions[0].nodes, 2u);
   EXPECT_EQ(predictions[0].cores_per_node, 4u);
   EXPECT_EQ(predictions[0].placement, "block");
-  EXPECT_EQ(predictions[0].network, "zero");
+  EXPECT_EQ(predictions[0].network, "lan");
   EXPECT_EQ(predictions[0].contention, "none");
   EXPECT_EQ(predictions[0].speed, 0.5);
   EXPECT_EQ(predictions[0].kind, "self");

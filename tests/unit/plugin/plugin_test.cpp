@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,7 +36,8 @@ using testing::Not;
 
 constexpr uid_t kNobody = 65534;
 
-const char* const kHooks[] = {"init", "init_post_opt", "local_user_init", "user_init", "task_exit", "exit"};
+const char* const kHooks[] = {"init",      "init_post_opt", "local_user_init", "user_init", "task_init",
+                              "task_exit", "exit"};
 
 TEST_F(PluginTest, ExportsWhatSlurmLooksUpAndNothingElse) {
   void* handle = ::dlopen(LBF_PLUGIN_PATH, RTLD_LAZY | RTLD_LOCAL);
@@ -406,6 +409,32 @@ TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
   EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
   EXPECT_EQ(contents(rings() + "/end.txt"), "e");
   EXPECT_THAT(host().said, IsEmpty());  // delivered: nothing to say
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+}
+
+// job_container/tmpfs gives the task a /dev/shm of its own between the two hooks.
+TEST_F(PluginTest, ATaskWithFoldersOfItsOwnFindsTheRingsBehindTheRelay) {
+  host().environment["LBF_PREDICT"] = "1";
+  start(S_CTX_REMOTE);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  const std::string dir = rings();
+  const std::string relay = std::to_string(std::stoi(wait_for("pid.txt")));
+  EXPECT_EQ(call_hook("task_init"), ESPANK_SUCCESS);
+  EXPECT_EQ(rings(), dir) << "it sees them";
+  if (::geteuid() == 0) {
+    const pid_t task = ::fork();
+    if (task == 0) {
+      if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+          ::mount("tmpfs", ring_dir_.c_str(), "tmpfs", 0, nullptr) != 0) {
+        ::_exit(0);  // not here
+      }
+      call_hook("task_init");
+      ::_exit(rings() == "/proc/" + relay + "/root" + dir ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(task, &status, 0), task);
+    EXPECT_EQ(status, 0);
+  }
   EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
 }
 

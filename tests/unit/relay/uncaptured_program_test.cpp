@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -86,6 +87,18 @@ TEST_F(UncapturedTest, AContainerWithoutLbfIsToldWhatToMount) {
   EXPECT_THAT(describe(*found()), HasSubstr("app runs in a container that lacks " + lib + ":"));
   std::ofstream(root + lib + "/liblbf_capture.so").flush();
   EXPECT_EQ(found()->why, Why::kPreloadReplaced) << "it is there";
+}
+
+// job_container/tmpfs: the plugin has the task find the rings in the relay's root folder.
+TEST_F(UncapturedTest, RingsBehindTheRelayAreNotMissing) {
+  const std::string rings = proc_.path() + "/rings";
+  std::filesystem::create_directory(rings);
+  add("61", {("LBF_CAPTURE_DIR=/proc/" + std::to_string(::getpid()) + "/root" + rings).c_str()}, {"/lib/libmpi.so.40"},
+      "/x/app");
+  std::filesystem::create_directory(proc_.path() + "/61/root");
+  const auto program = find_uncaptured_program(proc_.path(), rings);
+  ASSERT_TRUE(program.has_value());
+  EXPECT_EQ(program->why, Why::kPreloadReplaced);
 }
 
 TEST_F(UncapturedTest, AContainerWithoutTheRingsAsWell) {

@@ -12,6 +12,7 @@
 #include "protocol/cost_fields.h"
 #include "protocol/prediction_fields.h"
 #include "protocol/procedure_fields.h"
+#include "protocol/saying_fields.h"
 #include "protocol/step_fields.h"
 #include "report/fields.h"
 
@@ -128,6 +129,10 @@ TEST(FieldDocument, HasTheFieldsOfItsCost) {
 
 TEST(FieldDocument, HasTheFieldsOfAPrediction) {
   expect_documented<protocol::PredictionFields<Side::kLbfd>>("PREDICTION", protocol::kPredictionTable<Side::kLbfd>);
+}
+
+TEST(FieldDocument, HasTheFieldsOfASaying) {
+  expect_documented<protocol::SayingFields>("SAYING", protocol::kSayingTable);
 }
 
 TEST(FieldDocument, HasTheFieldsOfAProcedure) {

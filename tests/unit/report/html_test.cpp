@@ -203,6 +203,20 @@ TEST(Html, TimeThatIsInNoEventIsMissed) {
   EXPECT_THAT(page_of(step, partial), Not(HasSubstr("What was recorded ends at"))) << "it says why already";
 }
 
+// Bars of several networks stood on each other.
+TEST(Html, PointsOfSeveralNetworksOnOneNodeCountStandSideBySide) {
+  const std::string figure = html::curves_figure(fixture("normal.json")[0]);
+  const std::string mark = "class=\"hit\" cx=\"";
+  std::multiset<std::string> places;
+  for (std::size_t at = figure.find(mark, figure.find("class=\"desk\"")); at != std::string::npos;
+       at = figure.find(mark, at + 1)) {
+    const std::size_t begin = at + mark.size();
+    places.insert(figure.substr(begin, figure.find('"', begin) - begin));
+  }
+  EXPECT_GE(places.size(), 4U);
+  for (const std::string& place : places) EXPECT_EQ(places.count(place), 1U) << place;
+}
+
 TEST(Html, AMatrixWithoutBytes) {
   Picture empty = picture();
   for (PictureMatrix* one : {&empty.matrix_ran, &empty.matrix_target}) {

@@ -74,7 +74,8 @@ TEST_F(AdviseMemory, WithoutADemandTheIntervalIsWider) {
   const tools::AdviseResult result = advise({});
   const advisor::Ranked sparse = on_four_nodes(result);
   EXPECT_NEAR(sparse.memory_percent, 40, 1e-9);
-  EXPECT_NEAR(result.baseline.half_width_percent(result.trust, sparse), result.trust.half_width_percent(1) + 40, 1e-6);
+  EXPECT_NEAR(result.baseline.say(result.trust, sparse).half_width_percent, result.trust.half_width_percent(1) + 40,
+              1e-6);
   EXPECT_THAT(result.memory_note, HasSubstr("is not known: times with other numbers of ranks per memory domain may be "
                                             "off by up to 40 %"));
   EXPECT_EQ(advise({0, 6e9}).memory_note, "") << "two runs say that there is enough for both";

@@ -162,6 +162,25 @@ TEST_F(Advise, AScriptThatAsksForIt) {
   expect_refused(2, usual_ + " --script job.sh --placement map", "needs a host file");
 }
 
+// Two ranks share the run's one processor: 2 s. On two nodes of a network that nobody described it is 1 s at best.
+TEST_F(Advise, ABoundIsNotAdvisedButTheCommandThatMeasures) {
+  const std::string options = trace_ + " --cluster " + cluster_ + " --network zero --ran-nodes 1 --ran-cores 1";
+  const nlohmann::json json = json_of(options);
+  EXPECT_TRUE(json["advice"].is_null());
+  EXPECT_THAT(json["why_no_advice"], HasSubstr("bound"));
+  EXPECT_THAT(json["not_advised"],
+              AllOf(HasSubstr("2 nodes of main"), HasSubstr("at best"), HasSubstr("lbf-calibrate")));
+  ASSERT_FALSE(json["candidates"].empty());
+  for (const nlohmann::json& one : json["candidates"]) {
+    EXPECT_EQ(one["trust"], "at_best");
+    EXPECT_FALSE(one.contains("flags"));
+  }
+  EXPECT_EQ(json["now"]["trust"], "number");
+  EXPECT_THAT(run(options).out, AllOf(ContainsRegex("0\\.8[0-9]* s +- +2 block"), ContainsRegex("=  +2.000 s +1.8"),
+                                      HasSubstr("No advice: every"), HasSubstr("Not advised: 2 nodes of main")));
+  EXPECT_EQ(run(options + " --flags").out, "-N1 -n4 --overcommit\n");
+}
+
 TEST_F(Advise, WhatRanIsWhatTheUserSays) {
   nlohmann::json json = json_of(usual_ + " --ran-nodes 2 --ran-placement cyclic");
   EXPECT_EQ(json["now"]["is_what_ran"], true);

@@ -156,16 +156,22 @@ TEST_F(SeenForAMoment, Lbfd) {
   const nlohmann::json said = daemon::step_json(*view_, daemon::StepDetail::kFull).at("predictions").at(0);
   for (const char* const key : {"predicted_s", "speedup", "self_error_percent"}) EXPECT_TRUE(said.at(key).is_null());
   EXPECT_EQ(said.at("seen_share").get<double>(), self.seen_share);
+  EXPECT_EQ(said.at("trust"), "cannot_tell");
+  EXPECT_EQ(said.at("why_no_number"), why_);
+  EXPECT_TRUE(said.at("interval_low_s").is_null());
 }
 
 TEST_F(SeenForAMoment, WhatIf) {
-  EXPECT_THAT(output_of(whatif()), AllOf(HasSubstr("  no prediction: " + why_ + "\n"), HasSubstr(" unknown  "),
+  EXPECT_THAT(output_of(whatif()), AllOf(HasSubstr("  no prediction: " + why_ + "\n"), HasSubstr(" cannot tell  "),
                                          Not(HasSubstr("extrapolated"))));
   const nlohmann::json said = nlohmann::json::parse(output_of(whatif() + " --json")).at("predictions").at(0);
   EXPECT_TRUE(said.at("lbf_s").is_null());
   EXPECT_TRUE(said.at("low_s").is_null());
   EXPECT_EQ(said.at("why_unknown"), why_);
-  EXPECT_THAT(output_of(whatif() + " --html -"), AllOf(HasSubstr("No prediction: " + why_), HasSubstr(">unknown<")));
+  EXPECT_EQ(said.at("trust"), "cannot_tell");
+  EXPECT_EQ(said.at("why_no_number"), why_);
+  EXPECT_THAT(output_of(whatif() + " --html -"),
+              AllOf(HasSubstr("No prediction: " + why_), HasSubstr(">cannot tell<")));
 }
 
 TEST_F(SeenForAMoment, Advise) {

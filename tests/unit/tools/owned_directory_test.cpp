@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "tests/support/temporary_directory.h"
+#include "tools/run/run_daemon.h"
 
 namespace lbf::tools::owned_directory_test {
 namespace {
@@ -90,6 +91,22 @@ TEST_F(OwnedDirectoryTest, AnothersLockCounts) {
   remove_leftovers(base(), "lbf-run-");
   EXPECT_TRUE(exists(rings));
   ::close(lock);
+}
+
+// An lbf-run that was moved or removed left a link to nowhere.
+TEST_F(OwnedDirectoryTest, NominalNetworksAreLinkedUnlessTheUserHasThem) {
+  const auto leads_to = [&] { return std::filesystem::read_symlink(base() + "/nominal").string(); };
+  std::filesystem::create_directory(base() + "/installed");
+  link_nominal_networks("", base());
+  EXPECT_FALSE(exists(base() + "/nominal"));
+  link_nominal_networks("/nowhere", base());
+  EXPECT_EQ(leads_to(), "/nowhere");
+  link_nominal_networks(base() + "/installed", base());
+  EXPECT_EQ(leads_to(), base() + "/installed");
+  std::filesystem::remove(base() + "/nominal");
+  std::filesystem::create_directory(base() + "/nominal");
+  link_nominal_networks(base() + "/installed", base());
+  EXPECT_FALSE(std::filesystem::is_symlink(base() + "/nominal"));
 }
 
 }  // namespace

@@ -88,7 +88,8 @@ TEST_F(WhatIf, Fig3Is7) {
   EXPECT_EQ(p.at("lbf_s"), 7.0);
   EXPECT_EQ(p.at("rank_finish_s"), nlohmann::json({7.0, 4.0, 6.0}));
   EXPECT_EQ(p.at("partial"), false);
-  EXPECT_THAT(run(fig3_ + fig3_options_).out, HasSubstr("7.000000"));
+  EXPECT_EQ(p.at("trust"), "at_best");
+  EXPECT_THAT(run(fig3_ + fig3_options_).out, HasSubstr("at best  6.440000")) << "8 % less, which is assumed";
 }
 
 // Rank 0 works 5 s and 0.5 s for its message, which flies 1 s and 1 s more for its bytes: it is there at 7.5, and at 9
@@ -107,6 +108,14 @@ TEST_F(WhatIf, SensitivityHasBreakpointsAndTolerance) {
   EXPECT_EQ(said.at("bound_by"), "work 97 %, overhead 2.7 %");
   EXPECT_EQ(said.at("critical_path").at("work_s"), 9.0);
   EXPECT_EQ(said.at("critical_path").at("latencies_between"), 0.0);
+  EXPECT_EQ(said.at("critical_path").at("by_rank"),
+            nlohmann::json::parse(R"([{"name": "1", "seconds": 9.25, "work_s": 9.0, "overhead_s": 0.25}])"));
+  EXPECT_EQ(said.at("critical_path").at("by_communicator"),
+            nlohmann::json::parse(R"([{"name": "MPI_COMM_WORLD", "seconds": 0.25, "overhead_s": 0.25}])"));
+  EXPECT_EQ(said.at("critical_path").at("by_call")[0].at("name"), "(not said)") << "a text trace names no functions";
+  EXPECT_EQ(said.at("critical_path").at("by_procedure"), nlohmann::json::array());
+  EXPECT_EQ(said.at("critical_path").at("mean_work_s"), 7.0);
+  EXPECT_EQ(said.at("critical_path").at("imbalance_s"), 2.0);
   ASSERT_EQ(said.at("parameters").size(), 2u);
   const nlohmann::json& latency = said["parameters"][0];
   EXPECT_EQ(latency.at("name"), "latency");
@@ -124,8 +133,16 @@ TEST_F(WhatIf, SensitivityHasBreakpointsAndTolerance) {
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out,
               AllOf(HasSubstr("\nsensitivity of 2 nodes, block, network n\n  bound by: work 97 %, overhead 2.7 %\n"),
+                    HasSubstr("\n  work 97 %, of which 22 % imbalance: a rank has 76 % on average\n"
+                              "  by call: (not said) 2.7 %\n  by rank: 1 100 %\n"
+                              "  by communicator: MPI_COMM_WORLD 2.7 %\nPARAMETER "),
                     HasSubstr("\nlatency    1e+06 us    0 %  2.5e+06 us"), HasSubstr("\nspeed ")));
-  EXPECT_THAT(run(asked + " --html -").out, AllOf(HasSubstr("id=\"sensitivity-0\""), HasSubstr("<circle ")));
+  EXPECT_THAT(run(asked + " --html -").out,
+              AllOf(HasSubstr("id=\"sensitivity-0\""), HasSubstr("<circle "), HasSubstr("Critical path by")));
+  const std::string in_procedures =
+      write("p.lbf", "lbf-trace 1\nranks 1\n0 enter 1 proc=solve\n0 leave 3 proc=solve\n0 exit 0\n");
+  EXPECT_THAT(run(in_procedures + " --nodes 1 --network " + network + " --sensitivity speed").out,
+              HasSubstr("  by rank: 0 100 %\n  by procedure: solve 75 %\n"));
   const nlohmann::json narrow = nlohmann::json::parse(run(asked + " --range 0.5:2 --json").out);
   EXPECT_EQ(narrow["predictions"][0]["sensitivity"]["parameters"][0]["curve"].size(), 2u);
   EXPECT_TRUE(narrow["predictions"][0]["sensitivity"]["parameters"][0]["tolerance"][0]["factor"].is_null());
@@ -491,7 +508,7 @@ TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
   EXPECT_TRUE(json["predictions"][1]["lbf_s"].is_null());
   EXPECT_THAT(json["predictions"][1]["why_stuck"].get<std::string>(), testing::StartsWith("cyclic wait: "));
   EXPECT_THAT(run(trace + " --nodes 2 --network zero," + strict).out,
-              AllOf(HasSubstr("1.000000"), HasSubstr("stuck\n")));
+              AllOf(HasSubstr("at best"), testing::ContainsRegex("stuck +- +-\n")));
 }
 
 // Rank 0 computes for 4 s and sends to rank 1: 1 s below one switch, 2 s over two levels, 8 s where nobody
@@ -562,6 +579,39 @@ TEST_F(WhatIf, NominalNetworksAreFoundByNameAndSaidToBeNominal) {
   write("nominal-x.toml", "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
   EXPECT_THAT(run(options + " --network nominal-x").out,
               HasSubstr("own"));  // the site's own file comes first
+}
+
+// 7 s on each; 8 % is taken where nobody knows the self-prediction error, and 25 % above for public figures.
+TEST_F(WhatIf, WhatIsNoNumberIsNotPrintedAsOne) {
+  ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/nominal"));
+  for (const char* const name : {"measured", "nominal/nominal-x"}) {
+    const std::string base = std::filesystem::path(name).filename();
+    write(name + std::string(".toml"),
+          "name = \"" + base + "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
+  }
+  const std::string options =
+      fig3_ + " --placement map=0,0,1 --networks-dir " + dir_ + " --network zero,measured,nominal-x";
+  EXPECT_THAT(run(options).out,
+              AllOf(testing::ContainsRegex("zero +none +1 +at best +6.440000 +- \\*\n"),
+                    testing::ContainsRegex("measured +none +1 +7.000000 +6.440000 +7.560000 \\*\n"),
+                    testing::ContainsRegex("nominal-x +none +1 +range +6.440000 +9.310000 \\*\n"),
+                    HasSubstr("\n  at best: the network between nodes is not described; to get a number, measure the "
+                              "network: lbf-calibrate --name NAME\n"),
+                    HasSubstr("\n  range: nominal-x is from public figures, not measured here; to get a number, ")));
+  const nlohmann::json said = nlohmann::json::parse(run(options + " --json").out).at("predictions");
+  const nlohmann::json& bound = said.at(0);
+  EXPECT_EQ(bound.at("lbf_s"), 7.0);
+  EXPECT_EQ(bound.at("trust"), "at_best");
+  EXPECT_NEAR(bound.at("interval_low_s"), 6.44, 1e-9);
+  EXPECT_TRUE(bound.at("interval_high_s").is_null());
+  EXPECT_EQ(bound.at("remedy"), "measure the network: lbf-calibrate --name NAME");
+  EXPECT_EQ(said.at(1).at("trust"), "number");
+  EXPECT_EQ(said.at(1).at("why_no_number"), "");
+  EXPECT_EQ(said.at(2).at("trust"), "range");
+  EXPECT_NEAR(said.at(2).at("interval_high_s"), 9.31, 1e-9);
+  EXPECT_THAT(run(options + " --html -").out,
+              AllOf(HasSubstr("aria-label=\"at best 6.440 s\"><circle "), HasSubstr("aria-label=\"7.000 s\"><path "),
+                    HasSubstr("aria-label=\"6.440 s to 9.310 s\"><path "), HasSubstr("<p>at best: the network ")));
 }
 
 TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {

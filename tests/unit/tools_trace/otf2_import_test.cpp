@@ -106,38 +106,33 @@ TEST_F(Otf2Import, TimesInCallsAreMeasured) {
 TEST_F(Otf2Import, SizesAreThoseOfOneRank) {
   Otf2Writer out(folder(), 4);
   std::uint64_t now = 100;
-  const auto all = [&](const std::string& function, OTF2_CollectiveOp op, std::uint64_t sent, std::uint64_t received) {
-    for (std::uint32_t rank = 0; rank < 4; ++rank) out.collective(rank, now, now + 50, function, op, sent, received);
-    now += 100;
-  };
-  const auto rooted = [&](const std::string& function, OTF2_CollectiveOp op, std::pair<int, int> of_root,
-                          std::pair<int, int> of_others) {
+  using Bytes = std::pair<std::uint64_t, std::uint64_t>;  // sent, received
+  const auto each = [&](const std::string& function, OTF2_CollectiveOp op, auto bytes_of,
+                        std::uint32_t root = OTF2_COLLECTIVE_ROOT_NONE) {
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
-      const auto& mine = rank == 2 ? of_root : of_others;
-      out.collective(rank, now, now + 50, function, op, mine.first, mine.second, 2);
+      const Bytes bytes = bytes_of(rank);
+      out.collective(rank, now, now + 50, function, op, bytes.first, bytes.second, root);
     }
     now += 100;
   };
-  all("MPI_Allgather", OTF2_COLLECTIVE_OP_ALLGATHER, 40, 40);
-  all("MPI_Alltoall", OTF2_COLLECTIVE_OP_ALLTOALL, 9, 9);  // 3 of each other rank: MPI_IN_PLACE
+  const auto rooted = [&](const std::string& function, OTF2_CollectiveOp op, Bytes of_root, Bytes of_others) {
+    each(
+        function, op, [&](std::uint32_t rank) { return rank == 2 ? of_root : of_others; }, 2);
+  };
+  each("MPI_Allgather", OTF2_COLLECTIVE_OP_ALLGATHER, [](std::uint32_t) { return Bytes{40, 40}; });
+  // 3 of each other rank: MPI_IN_PLACE
+  each("MPI_Alltoall", OTF2_COLLECTIVE_OP_ALLTOALL, [](std::uint32_t) { return Bytes{9, 9}; });
   rooted("MPI_Scatter", OTF2_COLLECTIVE_OP_SCATTER, {80, 20}, {0, 20});
   rooted("MPI_Gather", OTF2_COLLECTIVE_OP_GATHER, {0, 60}, {20, 0});  // in place at the root
   rooted("MPI_Reduce", OTF2_COLLECTIVE_OP_REDUCE, {5, 20}, {5, 0});
-  for (std::uint32_t rank = 0; rank < 4; ++rank)
-    out.collective(rank, now, now + 50, "MPI_Scan", OTF2_COLLECTIVE_OP_SCAN, (4 - rank) * 6, (rank + 1) * 6);
-  now += 100;
-  for (std::uint32_t rank = 0; rank < 4; ++rank)
-    out.collective(rank, now, now + 50, "MPI_Exscan", OTF2_COLLECTIVE_OP_EXSCAN, (3 - rank) * 6, rank * 6);
-  now += 100;
+  each("MPI_Scan", OTF2_COLLECTIVE_OP_SCAN, [](std::uint32_t rank) { return Bytes{(4 - rank) * 6, (rank + 1) * 6}; });
+  each("MPI_Exscan", OTF2_COLLECTIVE_OP_EXSCAN, [](std::uint32_t rank) { return Bytes{(3 - rank) * 6, rank * 6}; });
   rooted("MPI_Gatherv", OTF2_COLLECTIVE_OP_GATHERV, {7, 22}, {5, 0});
-  for (std::uint32_t rank = 0; rank < 4; ++rank)
-    out.collective(rank, now, now + 50, "MPI_Allgatherv", OTF2_COLLECTIVE_OP_ALLGATHERV, 4 * (rank + 1), 10);
-  now += 100;
-  for (std::uint32_t rank = 0; rank < 4; ++rank)
-    out.collective(rank, now, now + 50, "MPI_Reduce_scatter", OTF2_COLLECTIVE_OP_REDUCE_SCATTER, 10, 4 * (rank + 1));
-  now += 100;
-  for (std::uint32_t rank = 0; rank < 4; ++rank)
-    out.collective(rank, now, now + 50, "MPI_Alltoallv", OTF2_COLLECTIVE_OP_ALLTOALLV, 6 * rank, 9);
+  each("MPI_Allgatherv", OTF2_COLLECTIVE_OP_ALLGATHERV, [](std::uint32_t rank) { return Bytes{4 * (rank + 1), 10}; });
+  each("MPI_Reduce_scatter", OTF2_COLLECTIVE_OP_REDUCE_SCATTER, [](std::uint32_t rank) {
+    return Bytes{10, 4 * (rank + 1)};
+  });
+  each("MPI_Alltoallv", OTF2_COLLECTIVE_OP_ALLTOALLV, [](std::uint32_t rank) { return Bytes{6 * rank, 9}; });
   out.close();
   Lines rank2 = dumped(4, "alltoallv and alltoallw have a sum")[2];
   for (std::string& line : rank2) line = line.substr(0, line.find(" call="));
@@ -157,8 +152,8 @@ TEST_F(Otf2Import, SizesAreThoseOfOneRank) {
 TEST_F(Otf2Import, ClocksAreSetByTheFirstCollectiveOfAll) {
   // Rank 1's clock is 200 ms behind; it began 1 ms later, and ends with rank 0.
   constexpr std::uint64_t kBehind = 200'000'000;
-  {
-    Otf2Writer out(folder(), 2);
+  const auto make_archive = [&](std::vector<std::int64_t> clock_offsets_ns) {
+    Otf2Writer out(folder(), 2, {.clock_offsets_ns = std::move(clock_offsets_ns)});
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       const std::uint64_t off = rank == 0 ? kBehind : 0;
       out.enter(rank, off + rank * 1'000'000, "main");
@@ -166,26 +161,16 @@ TEST_F(Otf2Import, ClocksAreSetByTheFirstCollectiveOfAll) {
       out.leave(rank, off + 4'000'000, "main");
     }
     out.close();
-  }
+  };
+  const auto set = ElementsAre(ElementsAre("0 coll 0.003 op=barrier", "0 exit 0.0009995"),
+                               ElementsAre("1 blocked 0 off=0.001", "1 coll 0.002 op=barrier", "1 exit 0.0009995"));
+  make_archive({});
   EXPECT_THAT(
       imported(2, "the ranks' clocks are up to 0.200000 s apart: they are set by the end of the first collective"),
-      ElementsAre(ElementsAre("0 coll 0.003 op=barrier", "0 exit 0.0009995"),
-                  ElementsAre("1 blocked 0 off=0.001", "1 coll 0.002 op=barrier", "1 exit 0.0009995")));
+      set);
   std::filesystem::remove_all(folder());
-  // The archive itself says so.
-  {
-    Otf2Writer out(folder(), 2, {.clock_offsets_ns = {0, kBehind}});
-    for (std::uint32_t rank = 0; rank < 2; ++rank) {
-      const std::uint64_t off = rank == 0 ? kBehind : 0;
-      out.enter(rank, off + rank * 1'000'000, "main");
-      out.collective(rank, off + 3'000'000, off + 3'000'500, "MPI_Barrier", OTF2_COLLECTIVE_OP_BARRIER, 0, 0);
-      out.leave(rank, off + 4'000'000, "main");
-    }
-    out.close();
-  }
-  EXPECT_THAT(imported(2),
-              ElementsAre(ElementsAre("0 coll 0.003 op=barrier", "0 exit 0.0009995"),
-                          ElementsAre("1 blocked 0 off=0.001", "1 coll 0.002 op=barrier", "1 exit 0.0009995")));
+  make_archive({0, kBehind});  // the archive itself says so
+  EXPECT_THAT(imported(2), set);
 }
 
 // EZTrace's clocks begin with each rank: its first barrier ends when the last rank came, and does not say who that was.

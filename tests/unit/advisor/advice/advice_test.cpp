@@ -150,6 +150,35 @@ TEST_F(AdviceTest, LimitsOfTheObjective) {
   EXPECT_THAT(advised(list, deadline).why_not, HasSubstr("keeps within the limits"));
 }
 
+TEST_F(AdviceTest, ABoundIsNeverAdvised) {
+  is_now(100, 100);
+  const auto bound = [this](Seconds time_s) {
+    Ranked made = ranked("block", {0, 1, 2, 3}, 4, time_s);
+    made.candidate.target.network = std::make_shared<const engine::Network>(engine::Network::zero());
+    return made;
+  };
+  Advice advice = advised({bound(20)});
+  EXPECT_FALSE(advice.chosen.has_value());
+  EXPECT_THAT(advice.why_not, HasSubstr("every candidate's time is a bound"));
+  EXPECT_THAT(advice.unmeasured, testing::AllOf(HasSubstr("4 nodes"), HasSubstr("at best"),
+                                                HasSubstr("measure the network: lbf-calibrate --name")));
+  advice = advised({bound(20), ranked("cyclic", {0, 1, 0, 1}, 2, 80)});
+  EXPECT_EQ(advice.chosen, 1U) << "behind the bound";
+  EXPECT_NE(advice.unmeasured, "");
+  advice = advised({bound(95), ranked("cyclic", {0, 1, 0, 1}, 2, 80)});
+  EXPECT_EQ(advice.chosen, 0U);
+  EXPECT_EQ(advice.unmeasured, "") << "it cannot be better";
+}
+
+TEST_F(AdviceTest, WhatCannotBeToldIsNotAdvised) {
+  is_now(100, 100);
+  Ranked unknown = ranked("cyclic", {0, 1, 0, 1}, 2, 10);
+  unknown.memory_percent = 100;
+  EXPECT_THAT(advised({unknown}).why_not, HasSubstr("no time can be told"));
+  unknown.memory_percent = 60;
+  EXPECT_TRUE(advised({unknown}).chosen.has_value()) << "a range is sure enough";
+}
+
 TEST_F(AdviceTest, NothingToCompareWith) {
   is_now(100, std::nullopt);
   baseline_.now.verdict = Verdict::kStuck;

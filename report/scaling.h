@@ -1,0 +1,57 @@
+// lbf-report --scaling: the run time of a program over its number of ranks, from the steps that ran it at a few of them
+// (docs/advisor.md, "Scaling"). The laws are advisor/scaling's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advisor/scaling/scaling.h"
+#include "base/result.h"
+#include "report/fields.h"
+#include "report/step.h"
+
+namespace lbf::report {
+
+struct ScalingQuestion {
+  advisor::Problem problem = advisor::Problem::kSame;
+  std::vector<std::uint32_t> ranks;  // to be predicted; empty: those that ran, and up to 8 times the most, by doubling
+};
+
+// The steps of one program with the same arguments of one user on one cluster; each with two rank counts at least. The
+// most recent first.
+std::vector<std::vector<Step>> families_of(std::vector<Step> steps);
+
+struct ScalingRow {
+  advisor::ScalingForecast there;
+  double efficiency = 1;
+  std::optional<advisor::Part> bound_by;
+  std::optional<Seconds> measured_s;  // the mean of its runs, where each rank had a processor
+};
+
+struct ScalingAnswer {
+  std::string command;
+  std::string network;
+  std::vector<std::string> jobs;  // by ranks
+  std::uint32_t ranks_per_node = 1;  // 0: all are on one node
+  ScalingQuestion question;
+  std::vector<ScalingRow> rows;
+  std::optional<std::size_t> knee;                        // of rows
+  std::string beyond;                                     // why there are no more rows; empty: nothing is missing
+  std::vector<std::string> notes;                         // sentences
+  std::vector<std::pair<std::string, std::string>> laws;  // of the parts on as many nodes as the last row, in words
+};
+
+// Errors (kInvalidInput): why a step cannot be used, or the steps have no law in common, with the run that would settle
+// it. Of steps with one rank count it says Amdahl's bound. REQUIRES: a step.
+Result<ScalingAnswer> scaling_of(const std::vector<Step>& steps, const ScalingQuestion& question);
+
+// What stands above and below the table; without a line end.
+std::string scaling_head(const ScalingAnswer& answer);
+std::string scaling_sentences(const ScalingAnswer& answer);
+std::string render_scaling(const ScalingAnswer& answer, const TableStyle& style);
+// {"scaling":[...]}, as lbf-report(1) says.
+std::string scaling_json(const std::vector<ScalingAnswer>& answers);
+
+}  // namespace lbf::report
