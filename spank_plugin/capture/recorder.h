@@ -160,6 +160,7 @@ class Call {
   void judge_long_gap() noexcept;
   std::uint64_t renew_clock(std::uint64_t now) noexcept;
   void without_record(std::uint64_t leave) noexcept;
+  void take_look_away(std::uint64_t leave) noexcept;
   void note_look_cpu() noexcept;
   bool begin_otherwise() noexcept;
   void begin_timing() noexcept;
@@ -167,6 +168,7 @@ class Call {
   void returned_with_attention() noexcept;
   void finish_with_attention(ring::PrimitiveCounter& primitive) noexcept;
   void finish_otherwise() noexcept;
+  void finish_look() noexcept;
   void finish_recorded(std::uint64_t leave) noexcept;
   void finish_counted() noexcept;
   void note_recorded(std::uint64_t leave) noexcept;

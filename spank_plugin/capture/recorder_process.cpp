@@ -39,7 +39,23 @@ void Call::finish() noexcept {
 
 void Call::finish_otherwise() noexcept {
   if (counts()) return finish_counted();
+  if (flags_ == kFailedPoll && tick_clock.tsc) [[likely]]
+    return finish_look();
   finish_recorded(ticks_now());
+}
+
+// Most of those that found nothing: a short gap before it, nothing that wants attention.
+void Call::finish_look() noexcept {
+  Thread* const thread = thread_;
+  const std::uint64_t leave = ticks_now();
+  if (thread->clock.wants_renewal(enter_, leave) || gap_ >= thread->cpu_threshold || thread->ring.recorded())
+      [[unlikely]]
+    return finish_recorded(leave);
+  take_look_away(leave);
+  note_recorded(leave);
+  add(thread->header->unread_gap_ticks, gap_);
+  thread->mode.last_was_failed_poll = true;
+  available_thread = thread;
 }
 
 void Call::finish_recorded(std::uint64_t leave) noexcept {
@@ -67,16 +83,17 @@ void Call::finish_counted() noexcept {
 // The call left no record to carry its time: it is not process time, so the next record takes it away.
 void Call::without_record(std::uint64_t leave) noexcept {
   if ((flags_ & kOutside) != 0) return;
-  std::uint64_t waiting = leave - enter_;
-  if ((flags_ & kFailedPoll) != 0) {
-    add(thread_->header->failed_polls, 1);
-    // A program that does nothing but poll waits; one that works between its polls computes.
-    const std::uint64_t between = thread_->mode.last_was_failed_poll && gap_ < tick_clock.pure_loop ? gap_ : 0;
-    waiting += between;
-    if ((flags_ & kTimed) != 0 && thread_->mode.last_was_failed_poll) note_look_cpu();
-    thread_->ring.note_look(between);
-  }
-  thread_->ring.adjust(0, 0, waiting);
+  if ((flags_ & kFailedPoll) == 0) return thread_->ring.adjust(0, 0, leave - enter_);
+  if ((flags_ & kTimed) != 0 && thread_->mode.last_was_failed_poll) note_look_cpu();
+  take_look_away(leave);
+}
+
+// A program that does nothing but poll waits; one that works between its polls computes.
+inline void Call::take_look_away(std::uint64_t leave) noexcept {
+  add(thread_->header->failed_polls, 1);
+  const std::uint64_t between = thread_->mode.last_was_failed_poll && gap_ < tick_clock.pure_loop ? gap_ : 0;
+  thread_->ring.note_look(between);
+  thread_->ring.adjust(0, 0, leave - enter_ + between);
 }
 
 void Call::note_look_cpu() noexcept {

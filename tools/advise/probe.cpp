@@ -236,13 +236,20 @@ class Prober {
     } else if (!best.row.candidate) {
       advise_nothing(decision = "by its skeleton the program is fastest as it runs now");
     } else if (now == rows_.end() || now->row.times_s.empty()) {
-      choose(best,
-             advisor::gain_of(objective_.value(result_.baseline.time_s(),
-                                               result_.baseline.now.candidate.node_hours(result_.baseline.time_s())),
-                              objective_.value(best.ranked->time_s, best.ranked->node_hours()),
-                              result_.baseline.say(result_.trust, *best.ranked).half_width_percent));
-      decision =
-          "the skeleton decides for " + best.row.where + "; what runs now was not measured, its gain is the replay's";
+      const advisor::Saying by_replay = result_.baseline.say(result_.trust, *best.ranked);
+      if (!by_replay.has_interval()) {
+        advise_nothing(decision =
+                           "what runs now was not measured, and to compare with it by replay there is no number: " +
+                           by_replay.why);
+      } else {
+        choose(best,
+               advisor::gain_of(objective_.value(result_.baseline.time_s(),
+                                                 result_.baseline.now.candidate.node_hours(result_.baseline.time_s())),
+                                objective_.value(best.ranked->time_s, best.ranked->node_hours()),
+                                by_replay.half_width_percent));
+        decision =
+            "the skeleton decides for " + best.row.where + "; what runs now was not measured, its gain is the replay's";
+      }
     } else {
       const double scale =
           objective_.goal == advisor::Goal::kTime

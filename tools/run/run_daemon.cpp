@@ -168,7 +168,6 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   const std::uint64_t log_begin = std::filesystem::exists(log, ignored) ? std::filesystem::file_size(log, ignored) : 0;
   ChildOptions child;
   child.own_session = true;
-  child.background = true;        // it predicts beside the program, on the program's own processors
   child.ends_with_parent = true;  // also where lbf-run is killed: else DIR would stay in use
   child.output = log;
   auto pid = start_child({parts.lbfd, "--config", dir_ + "/lbfd.toml"}, child);
@@ -185,7 +184,10 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
         const std::string_view digits = std::string_view(text).substr(at + kListens.size(), 5);
         std::from_chars(digits.data(), digits.data() + digits.size(), port_);
       }
-      if (!options.tcp || port_ != 0) return {};
+      if (!options.tcp || port_ != 0) {
+        run_in_background(pid_);  // it predicts beside the program, on the program's own processors
+        return {};
+      }
     }
     if (const auto over = wait_for_child(pid_, 0); over) {
       pid_ = -1;

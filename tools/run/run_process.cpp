@@ -14,6 +14,8 @@
 #include <chrono>
 #include <climits>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -90,15 +92,6 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOpti
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(128 + SIGTERM);  // it ended before it could be watched
   }
-  if (options.background) {
-    ::setpriority(PRIO_PROCESS, 0, kLeastUrgent);
-    // A session of its own is a group of its own to the scheduler, among which this nice value counts.
-    const int group = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
-    if (group >= 0) {
-      [[maybe_unused]] const ssize_t set = ::write(group, "19", 2);
-      ::close(group);
-    }
-  }
   if (output) {
     ::dup2(output.get(), STDOUT_FILENO);
     ::dup2(output.get(), STDERR_FILENO);
@@ -113,6 +106,12 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOpti
   const std::string complaint = "lbf-run: error: cannot run " + words[0] + ": " + std::strerror(errno) + "\n";
   [[maybe_unused]] const ssize_t put = ::write(STDERR_FILENO, complaint.data(), complaint.size());
   ::_exit(code);
+}
+
+void run_in_background(pid_t child) {
+  ::setpriority(PRIO_PGRP, static_cast<id_t>(child), kLeastUrgent);
+  // A session of its own is a group of its own to the scheduler, among which this nice value counts.
+  std::ofstream("/proc/" + std::to_string(child) + "/autogroup") << kLeastUrgent;
 }
 
 Result<int> wait_for_child(pid_t child, Seconds timeout_s) {

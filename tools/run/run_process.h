@@ -29,7 +29,6 @@ Result<Parts> find_parts();
 
 struct ChildOptions {
   bool own_session = false;       // not reached by the terminal's Ctrl-C
-  bool background = false;        // nice 19: runs when others leave the processor
   bool ends_with_parent = false;  // gets SIGTERM when the thread that starts it ends, however that happens
   std::string output;             // file for stdout and stderr; empty: this process's
   bool only_stderr = false;       // its stdout is this process's stderr
@@ -38,6 +37,8 @@ struct ChildOptions {
 };
 // Errors: kIo.
 Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOptions& options);
+// From now on it runs when others leave the processor (nice 19). REQUIRES: it has a session of its own by now.
+void run_in_background(pid_t child);
 // Its status as a shell gives it (128 + signal); empty: not over after TIMEOUT_S (negative: for ever).
 Result<int> wait_for_child(pid_t child, Seconds timeout_s);
 

@@ -241,16 +241,21 @@ std::string TargetSensitivity::imbalance() const {
 std::vector<TargetSensitivity::PathRow> TargetSensitivity::path_rows(engine::PathBy by, std::size_t most) const {
   std::vector<PathRow> rows;
   PathRow others{"others", {}, 0};
+  const auto put_to_others = [&](const auto& each, Seconds seconds) {
+    others.seconds += seconds;
+    for (std::size_t term = 0; term < engine::kTerms; ++term) others.terms[term] += each.terms[term];
+  };
   for (const engine::PathShare& each : engine::path_shares(*prediction.path, by)) {
     const Seconds seconds = each.seconds - each.terms[static_cast<std::size_t>(Term::kNotCaptured)];
     if (each.id == engine::PathShare::kNone || !(seconds > 0)) continue;
-    if (each.id != engine::PathShare::kOthers && rows.size() < most) {
+    if (each.id == engine::PathShare::kOthers) {
+      put_to_others(each, seconds);
+    } else {
       rows.push_back({path_name(answer, by, each.id), each.terms, seconds});
-      continue;
     }
-    others.seconds += seconds;
-    for (std::size_t term = 0; term < engine::kTerms; ++term) others.terms[term] += each.terms[term];
   }
+  std::stable_sort(rows.begin(), rows.end(), [](const PathRow& a, const PathRow& b) { return a.seconds > b.seconds; });
+  for (; rows.size() > most; rows.pop_back()) put_to_others(rows.back(), rows.back().seconds);
   if (others.seconds > 0) rows.push_back(std::move(others));
   return rows;
 }

@@ -106,6 +106,17 @@ TEST_F(Probe, KeepsTheReplaysAdviceWhereNoSkeletonRan) {
   EXPECT_THAT(json["probe"]["rows"][0]["error"], HasSubstr("node n1 is down"));
 }
 
+TEST_F(Probe, BesideWhatRunsNowByReplayOnlyWhereThatIsANumber) {
+  skeletons_take("fails", "0.5", "1.0");
+  EXPECT_EQ(chosen(json_of("--probe")), "cyclic");
+  write("lan.toml",
+        "name = \"zero\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"
+        "[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+  const nlohmann::json json = json_of("--probe");
+  EXPECT_TRUE(json["advice"].is_null());
+  EXPECT_THAT(json["why_no_advice"], HasSubstr("by replay there is no number"));
+}
+
 TEST_F(Probe, InAFolderWhoseNameHasABlank) {
   // As srun does it: what it is named must be a file.
   script(

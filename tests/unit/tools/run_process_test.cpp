@@ -4,36 +4,35 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace lbf::tools::run_process_test {
 namespace {
 
-// What `nice`, which prints its own niceness, says as a child.
-std::string niceness_of_child(bool background) {
-  std::string folder = "/tmp/lbf-run-process-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return "no folder";
-  ChildOptions options;
-  options.output = folder + "/out";
-  options.own_session = true;
-  options.background = background;
-  const auto child = start_child({"nice"}, options);
-  if (!child) return child.error().message;
-  const auto status = wait_for_child(*child, 10);
-  std::string text;
-  std::getline(std::ifstream(options.output) >> std::ws, text);
-  std::filesystem::remove_all(folder);
-  return status && *status == 0 ? text : "nice failed";
-}
-
-TEST(StartChild, ABackgroundChildLetsOthersRunFirst) {
-  EXPECT_EQ(niceness_of_child(true), "19");
-  EXPECT_NE(niceness_of_child(false), "19");
+TEST(RunInBackground, AllThreadsLetOthersRunFirst) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::setsid();
+    std::thread([&] {
+      [[maybe_unused]] const ssize_t there = ::write(ends[1], "t", 1);
+      while (::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid())) != 19) ::usleep(1000);
+    }).join();
+    ::_exit(0);
+  }
+  char there = 0;
+  ASSERT_EQ(::read(ends[0], &there, 1), 1);
+  run_in_background(child);
+  const auto status = wait_for_child(child, 10);
+  EXPECT_TRUE(status && *status == 0);
 }
 
 TEST(StartChild, AChildThatEndsWithItsParentDoesSoWhenThatIsKilled) {
