@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "report/advice.h"
@@ -30,6 +31,24 @@ std::vector<Curve> curves_of(const Step& step) {
   }
   std::stable_partition(curves.begin(), curves.end(), [](const Curve& curve) { return curve.ran; });
   return curves;
+}
+
+TimeChart chart_of(const Step& step) {
+  TimeChart chart{curves_of(step), {}, {{"nodes", [](std::uint32_t count) { return std::to_string(count); }}}, {}};
+  const TargetPrediction* const self = step.self();
+  const auto measured_s = self != nullptr && self->nodes ? reference_s(step, *self) : std::nullopt;
+  const std::vector<std::uint32_t> counts = chart.counts();
+  if (measured_s && *measured_s > 0 && std::binary_search(counts.begin(), counts.end(), *self->nodes))
+    chart.measured.emplace_back(*self->nodes, *measured_s);
+  return chart;
+}
+
+std::vector<std::uint32_t> TimeChart::counts() const {
+  std::set<std::uint32_t> all;
+  for (const Curve& curve : curves) {
+    for (const CurvePoint& point : curve.points) all.insert(point.count);
+  }
+  return {all.begin(), all.end()};
 }
 
 std::vector<TargetCost> costs_of(const Step& step) {

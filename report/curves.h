@@ -1,7 +1,11 @@
-// Predicted time over nodes, per network: what --plot and --html draw.
+// Predicted time over a count: of nodes, per network, or of ranks. What --plot and --html draw.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "advisor/trust/trust.h"
@@ -10,22 +14,39 @@
 namespace lbf::report {
 
 struct CurvePoint {
-  std::uint32_t nodes = 0;
-  const TargetPrediction* target = nullptr;  // the fastest of this network on so many nodes
+  std::uint32_t count = 0;
+  const TargetPrediction* target = nullptr;  // of nodes: the fastest of this network on so many
   advisor::Saying saying;                    // but for kCannotTell: these are left out
   // The longest time that is drawn of it.
   Seconds highest_s() const { return saying.has_interval() ? saying.high_s : saying.low_s; }
 };
 
 struct Curve {
-  std::string network;
+  std::string name;                // of nodes: the network
   bool ran = false;                // the network that ran
-  std::vector<CurvePoint> points;  // by nodes, ascending
+  std::vector<CurvePoint> points;  // by count, ascending
+};
+
+// Words below each count.
+struct ChartAxis {
+  std::string name;
+  std::function<std::string(std::uint32_t count)> text;
+};
+
+struct TimeChart {
+  std::vector<Curve> curves;
+  std::vector<std::pair<std::uint32_t, Seconds>> measured;  // at counts that the curves have
+  std::vector<ChartAxis> axes;                              // the counts themselves, and what else is below them
+  std::optional<std::uint32_t> knee;                        // a count that is marked
+
+  std::vector<std::uint32_t> counts() const;  // ascending
 };
 
 // The network that ran first, the others by name. Targets without a time that is said, or a number of nodes, are left
 // out. REQUIRES: `step` outlives the curves.
 std::vector<Curve> curves_of(const Step& step);
+// With what was measured. REQUIRES: `step` outlives the chart.
+TimeChart chart_of(const Step& step);
 
 struct TargetCost {
   const TargetPrediction* target = nullptr;

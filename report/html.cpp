@@ -53,6 +53,15 @@ std::string bytes_text(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 
+std::string page(std::string_view title, std::string_view body, std::string_view program, std::string_view closing) {
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+         "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+         "dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>" +
+         escaped(title) + "</title>\n<style>" + std::string(style()) + "</style>\n</head>\n<body>\n<main>\n" +
+         std::string(body) + "<footer>Made by " + escaped(program) + ". " + escaped(closing) +
+         "</footer>\n</main>\n</body>\n</html>\n";
+}
+
 }  // namespace html
 
 namespace {
@@ -230,12 +239,7 @@ std::string render_html(const HtmlPage& page) {
   const Step& step = *page.step;
   const auto number = chosen_target(step);
   const TargetPrediction* chosen = number ? &step.predictions[*number] : nullptr;
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
-      "dark\">\n<link rel=\"icon\" href=\"data:,\">\n<title>lbf: job " +
-      escaped(job_id(step)) + "</title>\n<style>" + std::string(html::style()) + "</style>\n</head>\n<body>\n<main>\n";
-  out += head(step);
+  std::string out = head(step);
   out += section("advice", "What to change", advice_body(step), "advice");
   out += section("facts", "The run", facts_body(step));
   const std::string no_prediction = step.running() ? "There is no prediction yet: the step is still running."
@@ -256,10 +260,8 @@ std::string render_html(const HtmlPage& page) {
                  drawn ? html::timeline_figures(*page.picture, step, *chosen) : missing("No timelines: " + no_picture));
   if (step.procedures) out += section("procedures", "What if a procedure ran elsewhere", html::procedures_body(step));
   out += section("cost", "What the capture cost", cost_body(step, page.step_json));
-  out += "<footer>Made by lbf-report " + escaped(page.version) +
-         ". Predictions are replays of the recorded messages; the bars say how far to trust them.</footer>"
-         "\n</main>\n</body>\n</html>\n";
-  return out;
+  return html::page("lbf: job " + job_id(step), out, "lbf-report " + page.version,
+                    "Predictions are replays of the recorded messages; the bars say how far to trust them.");
 }
 
 }  // namespace lbf::report

@@ -1,9 +1,8 @@
-// The curves of predicted time over nodes, and time against node-hours with its Pareto front.
+// The curves of predicted time over a count, and time against node-hours with its Pareto front.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/times.h"
 #include "report/advice.h"
@@ -32,17 +31,21 @@ std::string mark(std::size_t network, double x, double y, double r) {
   }
 }
 
-std::string target_text(const TargetPrediction& target, const advisor::Saying& saying) {
-  std::string out = describe(target, true) + ": " + saying.in_words();
+std::string time_text(const std::string& what, const advisor::Saying& saying) {
+  std::string out = what + ": " + saying.in_words();
   if (saying.is_number()) out += " (" + format_duration(saying.low_s) + " to " + format_duration(saying.high_s) + ")";
   return out;
+}
+
+std::string target_text(const TargetPrediction& target, const advisor::Saying& saying) {
+  return time_text(describe(target, true), saying);
 }
 
 std::string network_legend(const std::vector<Curve>& curves) {
   std::string out = "<ul class=\"legend\">";
   for (std::size_t i = 0; i < curves.size(); ++i) {
     out += "<li><svg viewBox=\"0 0 16 16\" aria-hidden=\"true\">" + mark(i, 8, 8, 5) + "</svg>" +
-           escaped(curves[i].network) + (curves[i].ran ? " (ran)" : "") + "</li>";
+           escaped(curves[i].name) + (curves[i].ran ? " (ran)" : "") + "</li>";
   }
   return out + "</ul>";
 }
@@ -92,65 +95,76 @@ std::string ring(double x, double y) {
   return fmt::format("<circle class=\"ring\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\"/>", x, y);
 }
 
-std::string curves_svg(const Step& step, const std::vector<Curve>& curves, double width, double height,
-                       std::string_view css_class) {
-  std::set<std::uint32_t> all;
+std::string chart_svg(const TimeChart& chart, std::string_view label, double width, double height,
+                      std::string_view css_class) {
+  constexpr double kAxisHeight = 34;
   double high = 0;
-  for (const Curve& curve : curves) {
-    for (const CurvePoint& point : curve.points) {
-      all.insert(point.nodes);
-      high = std::max(high, point.highest_s());
-    }
+  for (const Curve& curve : chart.curves) {
+    for (const CurvePoint& point : curve.points) high = std::max(high, point.highest_s());
   }
-  const TargetPrediction* const self = step.self();
-  // 0: not known.
-  const Seconds measured_s = self != nullptr ? reference_s(step, *self).value_or(0) : 0;
-  high = std::max(high, measured_s);
-  const std::vector<std::uint32_t> nodes(all.begin(), all.end());
-  Axes axes{width, height, 58, 12, 10, 40, {-0.5, static_cast<double>(nodes.size()) - 0.5}, axis_ticks(0, high, 5)};
+  for (const auto& [count, seconds] : chart.measured) high = std::max(high, seconds);
+  const std::vector<std::uint32_t> counts = chart.counts();
+  const double bottom = 6 + kAxisHeight * static_cast<double>(chart.axes.size());
+  const double top = chart.knee ? 24 : 10;
+  Axes axes{
+      width, height, 58, 12, top, bottom, {-0.5, static_cast<double>(counts.size()) - 0.5}, axis_ticks(0, high, 5)};
   const auto position = [&](std::uint32_t count) {
-    return static_cast<double>(std::lower_bound(nodes.begin(), nodes.end(), count) - nodes.begin());
+    return static_cast<double>(std::lower_bound(counts.begin(), counts.end(), count) - counts.begin());
   };
-  // Side by side: several networks have bars on one node count.
-  const double apart = std::min(10.0, 0.5 * (axes.x(0.5) - axes.x(-0.5)) / static_cast<double>(curves.size()));
+  // Side by side: several curves have bars on one count.
+  const double apart = std::min(10.0, 0.5 * (axes.x(0.5) - axes.x(-0.5)) / static_cast<double>(chart.curves.size()));
   const auto x_of = [&](std::size_t curve, std::uint32_t count) {
-    return axes.x(position(count)) + apart * (static_cast<double>(curve) - static_cast<double>(curves.size() - 1) / 2);
+    return axes.x(position(count)) +
+           apart * (static_cast<double>(curve) - static_cast<double>(chart.curves.size() - 1) / 2);
   };
   std::string body = y_grid(axes);
-  double last_label = -1e9;
-  for (const std::uint32_t count : nodes) {
-    const double x = axes.x(position(count));
-    if (x - last_label < 26) continue;
-    last_label = x;
-    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x, height - 22, count);
+  double y_of_axis = height - bottom;
+  for (const ChartAxis& axis : chart.axes) {
+    double free_from = -1e9;
+    for (const std::uint32_t count : counts) {
+      const double x = axes.x(position(count));
+      const std::string text = axis.text(count);
+      if (x < free_from) continue;
+      free_from = x + std::max(26.0, 8.0 * static_cast<double>(text.size()));
+      body +=
+          fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x, y_of_axis + 18, escaped(text));
+    }
+    body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>", (axes.left + width) / 2,
+                        y_of_axis + 36, escaped(axis.name));
+    y_of_axis += kAxisHeight;
   }
-  body +=
-      fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">nodes</text>", (axes.left + width) / 2, height - 4);
-  for (std::size_t i = 0; i < curves.size(); ++i) {
+  if (chart.knee) {
+    body += fmt::format(
+        "<path class=\"front\" d=\"M{0:.1f} {1}V{2}\"/><text class=\"strong\" x=\"{0:.1f}\" y=\"{3}\" "
+        "text-anchor=\"middle\">knee</text>",
+        axes.x(position(*chart.knee)), top, height - bottom, top - 6);
+  }
+  for (std::size_t i = 0; i < chart.curves.size(); ++i) {
     std::string points;
-    for (const CurvePoint& point : curves[i].points) {
-      points += fmt::format("{:.1f},{:.1f} ", x_of(i, point.nodes), axes.y(point.saying.mark_s()));
+    for (const CurvePoint& point : chart.curves[i].points) {
+      points += fmt::format("{:.1f},{:.1f} ", x_of(i, point.count), axes.y(point.saying.mark_s()));
     }
     body += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}/>", points,
-                        i % kNetworks, curves[i].ran ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
+                        i % kNetworks,
+                        chart.curves[i].ran ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
   }
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    for (const CurvePoint& point : curves[i].points) {
-      const TargetPrediction& target = *point.target;
-      const double x = x_of(i, point.nodes);
+  for (std::size_t i = 0; i < chart.curves.size(); ++i) {
+    for (const CurvePoint& point : chart.curves[i].points) {
+      const double x = x_of(i, point.count);
       const double y = axes.y(point.saying.mark_s());
-      body += "<g><title>" + escaped(target_text(target, point.saying)) + "</title>" + bar(axes, x, point.saying, i) +
+      const std::string text =
+          point.target != nullptr ? target_text(*point.target, point.saying)
+                                  : time_text(fmt::format("{} {}", point.count, chart.axes.front().name), point.saying);
+      body += "<g><title>" + escaped(text) + "</title>" + bar(axes, x, point.saying, i) +
               fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
               mark_of(point.saying, i, x, y) + "</g>";
     }
   }
-  if (measured_s > 0 && self->nodes && all.contains(*self->nodes)) {
-    const double x = x_of(0, *self->nodes);
-    const double y = axes.y(measured_s);
-    body += "<g><title>measured: " + escaped(format_duration(measured_s)) + "</title>" + ring(x, y) + "</g>";
+  for (const auto& [count, seconds] : chart.measured) {
+    body += "<g><title>measured: " + escaped(format_duration(seconds)) + "</title>" +
+            ring(x_of(0, count), axes.y(seconds)) + "</g>";
   }
-  return svg(axes, css_class, "Predicted time over nodes, one line for each network; the table below has the numbers",
-             body);
+  return svg(axes, css_class, label, body);
 }
 
 std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<Curve>& curves,
@@ -176,7 +190,7 @@ std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<C
   body += "<polyline class=\"front\" points=\"" + front + "\"/>";
   for (const TargetCost& cost : costs) {
     const auto found = std::find_if(curves.begin(), curves.end(),
-                                    [&](const Curve& curve) { return curve.network == cost.target->network; });
+                                    [&](const Curve& curve) { return curve.name == cost.target->network; });
     const auto network = static_cast<std::size_t>(found - curves.begin());
     const double x = axes.x(cost.node_hours);
     const double y = axes.y(cost.time_s);
@@ -204,13 +218,20 @@ std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<C
 
 }  // namespace
 
+std::string chart_figure(const TimeChart& chart, std::string_view caption, std::string_view label) {
+  return fmt::format("<figure><figcaption>{}</figcaption>", escaped(caption)) +
+         chart_svg(chart, label, 330, 260, "phone") + chart_svg(chart, label, 960, 340, "desk");
+}
+
 std::string curves_figure(const Step& step) {
-  const std::vector<Curve> curves = curves_of(step);
-  return "<figure><figcaption>The fastest placement on each number of nodes. The ring is what was measured. "
-         "Bars say how far each time may be off; one without a mark is a range, no number. A mark without a bar is a "
-         "bound: no network is described.</figcaption>" +
-         curves_svg(step, curves, 330, 260, "phone") + curves_svg(step, curves, 960, 340, "desk") +
-         network_legend(curves) + "</figure>";
+  const TimeChart chart = chart_of(step);
+  return chart_figure(
+             chart,
+             "The fastest placement on each number of nodes. The ring is what was measured. Bars say how far "
+             "each time may be off; one without a mark is a range, no number. A mark without a bar is a bound: "
+             "no network is described.",
+             "Predicted time over nodes, one line for each network; the table below has the numbers") +
+         network_legend(chart.curves) + "</figure>";
 }
 
 std::string pareto_figure(const Step& step, const TargetPrediction* chosen) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/curves.h"
 #include "report/picture.h"
 #include "report/step.h"
 
@@ -20,7 +21,11 @@ std::string escaped(std::string_view text);
 // "1.5 MiB"
 std::string bytes_text(double bytes);
 
-// Figures, each with a caption.
+// A whole page: TITLE of its window, BODY of its <main>, PROGRAM ("lbf-report 1.0") and what it says at its end.
+std::string page(std::string_view title, std::string_view body, std::string_view program, std::string_view closing);
+
+// Figures, each with a caption. That of a chart is not closed: what belongs to it follows.
+std::string chart_figure(const TimeChart& chart, std::string_view caption, std::string_view label);
 std::string curves_figure(const Step& step);
 std::string pareto_figure(const Step& step, const TargetPrediction* chosen);
 std::string matrix_figures(const Picture& picture, const TargetPrediction& chosen);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,7 +12,6 @@
 #include "base/network_name.h"
 #include "base/times.h"
 #include "report/advice.h"
-#include "report/curves.h"
 #include "report/terminal_colors.h"
 #include "report/text.h"
 
@@ -29,24 +27,24 @@ constexpr std::array<std::string_view, kNetworks> kColors{"\x1b[34m", "\x1b[33m"
 
 struct Cell {
   std::string_view text = " ";
-  int network = -1;  // whose color
+  int curve = -1;  // whose color
 };
 
 class Canvas {
  public:
   Canvas(std::size_t width, std::size_t height) : width_(width), cells_(width * height) {}
-  // What is there stays: the interval of one network does not hide another one's mark.
-  void put(std::size_t x, std::size_t line, std::string_view text, int network, bool over) {
+  // What is there stays: the interval of one curve does not hide another one's mark.
+  void put(std::size_t x, std::size_t line, std::string_view text, int curve, bool over) {
     if (x >= width_ || line >= cells_.size() / width_) return;
     Cell& cell = cells_[line * width_ + x];
-    if (over || cell.text == " ") cell = {text, network};
+    if (over || cell.text == " ") cell = {text, curve};
   }
   std::string line(std::size_t line, bool color) const {
     std::string out;
     for (std::size_t x = 0; x < width_; ++x) {
       const Cell& cell = cells_[line * width_ + x];
-      const bool colored = color && cell.network >= 0;
-      if (colored) out += kColors[static_cast<std::size_t>(cell.network) % kNetworks];
+      const bool colored = color && cell.curve >= 0;
+      if (colored) out += kColors[static_cast<std::size_t>(cell.curve) % kNetworks];
       out += cell.text;
       if (colored) out += kPlain;
     }
@@ -63,38 +61,53 @@ std::string without_trailing_blanks(std::string line) {
   return line;
 }
 
+// The words of AXIS below the counts, as many as have room, and what they are.
+std::string axis_lines(const ChartAxis& axis, const TimeChart& chart, std::size_t left, std::size_t width) {
+  const std::vector<std::uint32_t> counts = chart.counts();
+  const double slot = static_cast<double>(width) / static_cast<double>(counts.size());
+  std::string line(width, ' ');
+  std::size_t free_from = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const bool is_knee = &axis == &chart.axes.front() && chart.knee == counts[i];
+    const std::string text = axis.text(counts[i]) + (is_knee ? "*" : "");
+    const auto center = static_cast<std::size_t>(slot * (static_cast<double>(i) + 0.5));
+    const std::size_t at = std::min(center - std::min(center, text.size() / 2), width - text.size());
+    if (at < free_from) continue;
+    line.replace(at, text.size(), text);
+    free_from = at + text.size() + 1;
+  }
+  const std::string margin(left, ' ');
+  return without_trailing_blanks(margin + line) + '\n' + margin + axis.name + '\n';
+}
+
 }  // namespace
 
-std::string render_plot(const Step& step, const PlotStyle& style) {
-  const std::vector<Curve> curves = curves_of(step);
-  std::string title = "Job " + job_id(step);
-  if (const std::string program = command_line(step); !program.empty()) title += "  " + program;
+std::string chart_mark(std::size_t curve, const PlotStyle& style) {
+  const std::string_view shape = (style.unicode ? kUnicodeMarks : kAsciiMarks)[curve % kNetworks];
+  if (!style.color) return std::string(shape);
+  return std::string(kColors[curve % kNetworks]) + std::string(shape) + std::string(kPlain);
+}
+
+std::string_view measured_mark(const PlotStyle& style) {
+  return style.unicode ? "×" : "X";
+}
+
+std::string_view interval_mark(const PlotStyle& style) {
+  return style.unicode ? "│" : "|";
+}
+
+std::string draw_chart(const TimeChart& chart, const PlotStyle& style) {
   const std::size_t width = std::max(style.width, kNarrowest);
-  if (curves.empty()) {
-    if (step.seen().is_too_little() || !step.predictions.empty())
-      return shorten(title, width) + '\n' + closing_note(step, width);
-    return shorten(title, width) + '\n' +
-           wrap(step.running() ? "There is no prediction to draw yet; ask again in a moment."
-                               : "There is no prediction to draw.",
-                width, 0);
-  }
-  std::set<std::uint32_t> all_nodes;
   double low = kNeverS;
   double high = 0;
-  for (const Curve& curve : curves) {
-    for (const CurvePoint& point : curve.points) {
-      all_nodes.insert(point.nodes);
-      low = std::min(low, point.saying.low_s);
-      high = std::max(high, point.highest_s());
-    }
+  const auto take = [&](Seconds lower_s, Seconds upper_s) {
+    low = std::min(low, lower_s);
+    high = std::max(high, upper_s);
+  };
+  for (const Curve& curve : chart.curves) {
+    for (const CurvePoint& point : curve.points) take(point.saying.low_s, point.highest_s());
   }
-  const TargetPrediction* const self = step.self();
-  const Seconds measured_s = self != nullptr ? reference_s(step, *self).value_or(0) : 0;  // 0: not known
-  const bool has_measured = measured_s > 0 && self->nodes && all_nodes.contains(*self->nodes);
-  if (has_measured) {
-    low = std::min(low, measured_s);
-    high = std::max(high, measured_s);
-  }
+  for (const auto& [count, seconds] : chart.measured) take(seconds, seconds);
   // From zero, unless all the values are close together and far from it.
   if (low < 0.7 * high) low = 0;
   const std::vector<double> ticks = axis_ticks(low, high, 5);
@@ -112,13 +125,13 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
   const auto line_of = [&](double value) {
     return static_cast<std::size_t>(std::lround((high - value) / (high - low) * static_cast<double>(height - 1)));
   };
-  const std::vector<std::uint32_t> nodes(all_nodes.begin(), all_nodes.end());
-  const double slot = static_cast<double>(plot_width) / static_cast<double>(nodes.size());
-  // The networks side by side around their node count, so that equal times hide nothing.
-  const std::size_t marks = curves.size() + (has_measured ? 1 : 0);
+  const std::vector<std::uint32_t> counts = chart.counts();
+  const double slot = static_cast<double>(plot_width) / static_cast<double>(counts.size());
+  // The curves side by side around their count, so that equal times hide nothing.
+  const std::size_t marks = chart.curves.size() + (chart.measured.empty() ? 0 : 1);
   const double spread = std::min(2.0, slot / static_cast<double>(marks + 1));
   const auto column_of = [&](std::uint32_t count, std::size_t mark) {
-    const auto index = std::lower_bound(nodes.begin(), nodes.end(), count) - nodes.begin();
+    const auto index = std::lower_bound(counts.begin(), counts.end(), count) - counts.begin();
     const double center = slot * (static_cast<double>(index) + 0.5);
     const double shift = spread * (static_cast<double>(mark) - static_cast<double>(marks - 1) / 2);
     return static_cast<std::size_t>(std::clamp(std::lround(center + shift), 0L, static_cast<long>(plot_width) - 1));
@@ -126,22 +139,21 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
 
   Canvas canvas(plot_width, height);
   const auto& shapes = style.unicode ? kUnicodeMarks : kAsciiMarks;
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    for (const CurvePoint& point : curves[i].points) {
-      const std::size_t x = column_of(point.nodes, i);
-      const int network = static_cast<int>(i);
+  for (std::size_t i = 0; i < chart.curves.size(); ++i) {
+    for (const CurvePoint& point : chart.curves[i].points) {
+      const std::size_t x = column_of(point.count, i);
+      const int curve = static_cast<int>(i);
       for (std::size_t line = line_of(point.highest_s()); line <= line_of(point.saying.low_s); ++line)
-        canvas.put(x, line, style.unicode ? "│" : "|", network, false);
+        canvas.put(x, line, interval_mark(style), curve, false);
       // A range has no place for a mark.
       if (point.saying.form != advisor::Saying::Form::kRange)
-        canvas.put(x, line_of(point.saying.mark_s()), shapes[i % kNetworks], network, true);
+        canvas.put(x, line_of(point.saying.mark_s()), shapes[i % kNetworks], curve, true);
     }
   }
-  const std::string_view measured_mark = style.unicode ? "×" : "X";
-  if (has_measured) canvas.put(column_of(*self->nodes, curves.size()), line_of(measured_s), measured_mark, -1, true);
+  for (const auto& [count, seconds] : chart.measured)
+    canvas.put(column_of(count, chart.curves.size()), line_of(seconds), measured_mark(style), -1, true);
 
-  std::string out = shorten(title, width) + '\n';
-  out += step.running() ? "Predicted time so far over nodes\n\n" : "Predicted time over nodes\n\n";
+  std::string out;
   for (std::size_t line = 0; line < height; ++line) {
     std::string label;
     for (std::size_t i = 0; i < ticks.size(); ++i) {
@@ -155,40 +167,46 @@ std::string render_plot(const Step& step, const PlotStyle& style) {
   out += std::string(label_width + 1, ' ') + (style.unicode ? "└" : "+");
   for (std::size_t x = 0; x < plot_width; ++x) out += style.unicode ? "─" : "-";
   out += '\n';
-  std::string axis(plot_width, ' ');
-  std::size_t free_from = 0;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::string text = std::to_string(nodes[i]);
-    const auto center = static_cast<std::size_t>(slot * (static_cast<double>(i) + 0.5));
-    const std::size_t at = std::min(center - std::min(center, text.size() / 2), plot_width - text.size());
-    if (at < free_from) continue;
-    axis.replace(at, text.size(), text);
-    free_from = at + text.size() + 1;
-  }
-  out += without_trailing_blanks(std::string(label_width + 2, ' ') + axis) + '\n';
-  out += std::string(label_width + 2, ' ') + "nodes\n\n";
+  for (const ChartAxis& axis : chart.axes) out += axis_lines(axis, chart, label_width + 2, plot_width);
+  return out;
+}
 
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    const CurvePoint& best = *std::min_element(
-        curves[i].points.begin(), curves[i].points.end(), [](const CurvePoint& a, const CurvePoint& b) {
+std::string render_plot(const Step& step, const PlotStyle& style) {
+  const TimeChart chart = chart_of(step);
+  std::string title = "Job " + job_id(step);
+  if (const std::string program = command_line(step); !program.empty()) title += "  " + program;
+  const std::size_t width = std::max(style.width, kNarrowest);
+  if (chart.curves.empty()) {
+    if (step.seen().is_too_little() || !step.predictions.empty())
+      return shorten(title, width) + '\n' + closing_note(step, width);
+    return shorten(title, width) + '\n' +
+           wrap(step.running() ? "There is no prediction to draw yet; ask again in a moment."
+                               : "There is no prediction to draw.",
+                width, 0);
+  }
+  std::string out = shorten(title, width) + '\n';
+  out += step.running() ? "Predicted time so far over nodes\n\n" : "Predicted time over nodes\n\n";
+  out += draw_chart(chart, style) + '\n';
+  for (std::size_t i = 0; i < chart.curves.size(); ++i) {
+    const Curve& curve = chart.curves[i];
+    const CurvePoint& best =
+        *std::min_element(curve.points.begin(), curve.points.end(), [](const CurvePoint& a, const CurvePoint& b) {
           return std::make_pair(!a.saying.has_interval(), *a.target->predicted_s) <
                  std::make_pair(!b.saying.has_interval(), *b.target->predicted_s);
         });
-    std::string mark(shapes[i % kNetworks]);
-    if (style.color) mark = std::string(kColors[i % kNetworks]) + mark + std::string(kPlain);
-    out += "  " + mark + ' ' +
-           shorten(
-               fmt::format("{}{}: fastest on {}, {}", curves[i].network, curves[i].ran ? " (the network that ran)" : "",
-                           describe(*best.target, false), best.saying.in_words()),
-               width - 4) +
+    out += "  " + chart_mark(i, style) + ' ' +
+           shorten(fmt::format("{}{}: fastest on {}, {}", curve.name, curve.ran ? " (the network that ran)" : "",
+                               describe(*best.target, false), best.saying.in_words()),
+                   width - 4) +
            '\n';
   }
-  if (has_measured) out += fmt::format("  {} measured, {}\n", measured_mark, format_duration(measured_s));
-  out += fmt::format("  {} how far a time may be off\n", style.unicode ? "│" : "|");
-  for (const Curve& curve : curves) {
-    if (!is_bound(curve.network, curve.points.back().nodes)) continue;
+  for (const auto& [nodes, seconds] : chart.measured)
+    out += fmt::format("  {} measured, {}\n", measured_mark(style), format_duration(seconds));
+  out += fmt::format("  {} how far a time may be off\n", interval_mark(style));
+  for (const Curve& curve : chart.curves) {
+    if (!is_bound(curve.name, curve.points.back().count)) continue;
     out += wrap(fmt::format("{}: on more than one node the least time, because the network is not described; {}",
-                            curve.network, advisor::kMeasureNetwork),
+                            curve.name, advisor::kMeasureNetwork),
                 width, 2);
   }
   return out;

@@ -140,12 +140,8 @@ std::string plot_savings(const Savings& savings, const Selection& selection, std
 
 std::string savings_html(const Savings& savings, const Selection& selection, std::string_view version) {
   std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link "
-      "rel=\"icon\" href=\"data:,\">\n<title>lbf: node-hours that could be saved</title>\n<style>" +
-      std::string(html::style()) +
-      "</style>\n</head>\n<body>\n<main>\n<header><h1>Node-hours that could be "
-      "saved</h1></header>\n<section class=\"advice\" aria-labelledby=\"sum\"><h2 id=\"sum\">In all</h2><p>" +
+      "<header><h1>Node-hours that could be saved</h1></header>\n<section class=\"advice\" aria-labelledby=\"sum\"><h2 "
+      "id=\"sum\">In all</h2><p>" +
       html::escaped(savings_sentence(savings, selection)) + "</p>";
   if (const std::string unknown = unknown_sentence(savings); !unknown.empty())
     out += "<p>" + html::escaped(unknown) + "</p>";
@@ -165,10 +161,9 @@ std::string savings_html(const Savings& savings, const Selection& selection, std
     }
     out += savings_table(name, savings.lines(group)) + "</section>\n";
   }
-  return out + "<footer>Made by lbf-report " + html::escaped(version) +
-         ". Predictions are replays of the recorded messages. Runs count whose predictions are trusted; the interval "
-         "is "
-         "as if all of them were off to the same side.</footer>\n</main>\n</body>\n</html>\n";
+  return html::page("lbf: node-hours that could be saved", out, "lbf-report " + std::string(version),
+                    "Predictions are replays of the recorded messages. Runs count whose predictions are trusted; the "
+                    "interval is as if all of them were off to the same side.");
 }
 
 }  // namespace lbf::report

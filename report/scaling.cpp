@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/network_name.h"
 #include "base/times.h"
 #include "report/advice.h"
 #include "report/row_table.h"
@@ -156,28 +157,62 @@ std::string in_percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
 
+// Of a law's time, as lbf says any other one. IS_DOUBTFUL: so is a prediction of the runs (advisor::Doubt).
+advisor::Saying saying_of(const ScalingForecast& there, std::string_view network, bool is_doubtful) {
+  const double nominal = there.nodes > 1 && is_nominal(network) ? advisor::kNominalPercent : 0;
+  advisor::Saying out;
+  out.predicted_s = there.time_s;
+  out.low_s = there.low_s;
+  out.high_s = there.high_s + nominal / 100 * there.time_s;
+  out.half_width_percent = there.half_width_percent() + nominal;
+  out.form = advisor::form_of(out.half_width_percent, network, there.nodes);
+  if (out.form == advisor::Saying::Form::kAtBest) {
+    out.why = "the network between nodes is not described";
+    out.remedy = advisor::kMeasureNetwork;
+  } else if (out.is_number() && is_doubtful) {
+    out.form = advisor::Saying::Form::kRange;
+    out.why = "the predictions of the runs are doubtful";
+    out.remedy = "pin the ranks (srun --cpu-bind=cores) and run them again";
+  } else if (out.form == advisor::Saying::Form::kRange && nominal > 0) {
+    out.why = fmt::format("{} is from public figures, not measured here", network);
+    out.remedy = advisor::kMeasureNetwork;
+  } else if (!out.is_number()) {
+    out.why = fmt::format("the law of {} is too uncertain", name_of(there.widest));
+    out.remedy = fmt::format("run it once with {} ranks", there.ranks);
+  }
+  return out;
+}
+
 void add_counts(const std::vector<Step>& steps, const advisor::Scaling& scaling, ScalingAnswer& answer) {
+  const bool is_doubtful =
+      std::ranges::any_of(steps, [](const Step& step) { return trust_of(step).doubt() != advisor::Doubt::kNone; });
   std::set<std::uint32_t> ran;
   for (const ScalingRun& run : scaling.runs()) ran.insert(run.ranks);
+  const auto add_reason = [&answer](const std::string& reason) {
+    answer.beyond += (answer.beyond.empty() ? "" : "; ") + reason;
+  };
   for (const std::uint32_t ranks : counts_to_say(ran, answer.question)) {
+    // Of counts that nobody asked for, none beyond the first that cannot be told.
+    if (!answer.beyond.empty() && answer.question.ranks.empty()) break;
     const auto there = scaling.at(ranks, nodes_for(ranks, answer.ranks_per_node));
     if (!there) {
-      answer.beyond = fmt::format("{} ranks: {}", ranks, there.error().message);
-    } else if (there->half_width_percent() >= advisor::kWidestRangePercent) {
-      answer.beyond =
-          fmt::format("{} ranks: cannot tell, the law of {} is too uncertain: run it once with {} ranks on {}", ranks,
-                      name_of(there->widest), 2 * *ran.rbegin(),
-                      count_of(nodes_for(2 * *ran.rbegin(), answer.ranks_per_node), "node"));
-    } else {
-      answer.rows.push_back({*there, scaling.efficiency(*there), scaling.bound_by(*there), measured_at(steps, ranks)});
+      add_reason(fmt::format("{} ranks: {}", ranks, there.error().message));
       continue;
     }
-    break;
+    advisor::Saying saying = saying_of(*there, answer.network, is_doubtful);
+    if (saying.form == advisor::Saying::Form::kCannotTell) {
+      add_reason(fmt::format("{} ranks: cannot tell, {}: run it once with {} ranks on {}", ranks, saying.why,
+                             2 * *ran.rbegin(), count_of(nodes_for(2 * *ran.rbegin(), answer.ranks_per_node), "node")));
+      continue;
+    }
+    answer.rows.push_back(
+        {*there, std::move(saying), scaling.efficiency(*there), scaling.bound_by(*there), measured_at(steps, ranks)});
   }
   if (answer.rows.empty()) return;
   std::vector<ScalingForecast> forecasts;
   for (const ScalingRow& row : answer.rows) forecasts.push_back(row.there);
   if (answer.question.problem == advisor::Problem::kSame) answer.knee = advisor::knee_of(forecasts);
+  if (answer.knee && !answer.rows[*answer.knee].saying.is_number()) answer.knee.reset();
   for (std::size_t i = 0; i < advisor::kParts; ++i) {
     const auto part = static_cast<Part>(i);
     const advisor::FittedLaw* const law = scaling.law(part, forecasts.back().nodes > 1);
@@ -189,6 +224,9 @@ void add_counts(const std::vector<Step>& steps, const advisor::Scaling& scaling,
 struct ScalingLine {
   const ScalingRow& row;
   bool is_knee;
+
+  // TEXT, where the time is a number.
+  std::string if_number(std::string text) const { return row.saying.is_number() ? std::move(text) : "-"; }
 };
 
 }  // namespace
@@ -223,6 +261,7 @@ Result<ScalingAnswer> scaling_of(const std::vector<Step>& steps, const ScalingQu
   const Step& most = by_ranks.back();
   answer.command = command_line(most);
   answer.network = most.network;
+  answer.threads = static_cast<std::uint32_t>(most.threads.value_or(0));
   answer.question = question;
   answer.ranks_per_node = ranks_per_node(by_ranks);
   std::vector<ScalingRun> runs;
@@ -275,13 +314,20 @@ std::string scaling_head(const ScalingAnswer& answer) {
 std::string scaling_sentences(const ScalingAnswer& answer) {
   std::string out;
   const auto say = [&out](const std::string& sentence) { out += (out.empty() ? "" : " ") + sentence; };
+  const auto unsure = std::ranges::find_if(answer.rows, [](const ScalingRow& row) { return !row.saying.is_number(); });
   if (answer.knee) {
     const ScalingRow& row = answer.rows[*answer.knee];
     say(fmt::format("The knee is at {}: there efficiency over run time is largest.",
                     count_of(row.there.ranks, "rank")));
     if (row.bound_by) say(fmt::format("What bounds it there: {}.", name_of(*row.bound_by)));
   } else if (!answer.rows.empty() && answer.question.problem == advisor::Problem::kSame) {
-    say(fmt::format("There is no knee up to {}.", count_of(answer.rows.back().there.ranks, "rank")));
+    say(unsure == answer.rows.end()
+            ? fmt::format("There is no knee up to {}.", count_of(answer.rows.back().there.ranks, "rank"))
+            : std::string("Where the knee is cannot be told."));
+  }
+  if (unsure != answer.rows.end()) {
+    say(fmt::format("Why no number with {}: {}. To get one, {}.", count_of(unsure->there.ranks, "rank"),
+                    unsure->saying.why, unsure->saying.remedy));
   }
   for (const std::string& note : answer.notes) say(note);
   if (!answer.beyond.empty()) say("Not known: " + answer.beyond + ".");
@@ -293,13 +339,17 @@ std::string render_scaling(const ScalingAnswer& answer, const TableStyle& style)
   static constexpr std::array<ColumnOf<ScalingLine>, 9> kColumns{
       {{"Ranks", 7, false, [](Row line) { return std::to_string(line.row.there.ranks) + (line.is_knee ? "*" : ""); }},
        {"Nodes", 6, false, [](Row line) { return std::to_string(line.row.there.nodes); }},
-       {"Time", 9, false, [](Row line) { return format_duration(line.row.there.time_s, 3); }},
-       {"Low", 9, false, [](Row line) { return format_duration(line.row.there.low_s, 3); }},
-       {"High", 9, false, [](Row line) { return format_duration(line.row.there.high_s, 3); }},
+       {"Time", 9, false, [](Row line) { return line.if_number(format_duration(line.row.there.time_s, 3)); }},
+       {"Low", 9, false, [](Row line) { return format_duration(line.row.saying.low_s, 3); }},
+       {"High", 9, false,
+        [](Row line) {
+          return line.row.saying.has_interval() ? format_duration(line.row.saying.high_s, 3) : std::string("-");
+        }},
        {"Measured", 9, false,
         [](Row line) { return line.row.measured_s ? format_duration(*line.row.measured_s, 3) : std::string("-"); }},
-       {"Efficiency", 10, false, [](Row line) { return in_percent(line.row.efficiency); }},
-       {"NodeHours", 9, false, [](Row line) { return fmt::format("{:.3g}", line.row.there.node_hours()); }},
+       {"Efficiency", 10, false, [](Row line) { return line.if_number(in_percent(line.row.efficiency)); }},
+       {"NodeHours", 9, false,
+        [](Row line) { return line.if_number(fmt::format("{:.3g}", line.row.there.node_hours())); }},
        {"BoundBy", 21, true,
         [](Row line) { return line.row.bound_by ? std::string(name_of(*line.row.bound_by)) : std::string("-"); }}}};
   std::vector<ScalingLine> lines;
@@ -320,8 +370,9 @@ std::string scaling_json(const std::vector<ScalingAnswer>& answers) {
       rows.push_back({{"ranks", row.there.ranks},
                       {"nodes", row.there.nodes},
                       {"predicted_s", row.there.time_s},
-                      {"low_s", row.there.low_s},
-                      {"high_s", row.there.high_s},
+                      {"trust", name_of(row.saying.form)},
+                      {"low_s", row.saying.low_s},
+                      {"high_s", row.saying.has_interval() ? Json(row.saying.high_s) : Json()},
                       {"measured_s", row.measured_s ? Json(*row.measured_s) : Json()},
                       {"efficiency", row.efficiency},
                       {"node_hours", row.there.node_hours()},

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "advisor/scaling/scaling.h"
+#include "advisor/trust/trust.h"
 #include "base/result.h"
+#include "report/curves.h"
 #include "report/fields.h"
+#include "report/plot.h"
 #include "report/step.h"
 
 namespace lbf::report {
@@ -25,6 +29,7 @@ std::vector<std::vector<Step>> families_of(std::vector<Step> steps);
 
 struct ScalingRow {
   advisor::ScalingForecast there;
+  advisor::Saying saying;  // of its time; but for kCannotTell: such rows are left out
   double efficiency = 1;
   std::optional<advisor::Part> bound_by;
   std::optional<Seconds> measured_s;  // the mean of its runs, where each rank had a processor
@@ -33,12 +38,13 @@ struct ScalingRow {
 struct ScalingAnswer {
   std::string command;
   std::string network;
-  std::vector<std::string> jobs;  // by ranks
+  std::vector<std::string> jobs;     // by ranks
   std::uint32_t ranks_per_node = 1;  // 0: all are on one node
+  std::uint32_t threads = 0;         // of each rank
   ScalingQuestion question;
   std::vector<ScalingRow> rows;
-  std::optional<std::size_t> knee;                        // of rows
-  std::string beyond;                                     // why there are no more rows; empty: nothing is missing
+  std::optional<std::size_t> knee;  // of rows, one whose time is a number
+  std::string beyond;  // why there are no more rows, or not all that were asked for; empty: nothing is missing
   std::vector<std::string> notes;                         // sentences
   std::vector<std::pair<std::string, std::string>> laws;  // of the parts on as many nodes as the last row, in words
 };
@@ -51,6 +57,11 @@ Result<ScalingAnswer> scaling_of(const std::vector<Step>& steps, const ScalingQu
 std::string scaling_head(const ScalingAnswer& answer);
 std::string scaling_sentences(const ScalingAnswer& answer);
 std::string render_scaling(const ScalingAnswer& answer, const TableStyle& style);
+// Time and efficiency over ranks, drawn; with the sentences. REQUIRES (chart): a row.
+TimeChart scaling_chart(const ScalingAnswer& answer);
+std::string plot_scaling(const ScalingAnswer& answer, const PlotStyle& style);
+// A page that needs nothing else, with the laws of the parts. VERSION: of lbf-report.
+std::string scaling_html(const std::vector<ScalingAnswer>& answers, std::string_view version);
 // {"scaling":[...]}, as lbf-report(1) says.
 std::string scaling_json(const std::vector<ScalingAnswer>& answers);
 

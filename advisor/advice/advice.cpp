@@ -35,6 +35,23 @@ struct Comparison {
   double value(const Ranked& one) const { return value(one, one.time_s); }
 };
 
+std::size_t ranks_of(const Ranked& one) {
+  return one.candidate.target.node_of_rank.size();
+}
+
+bool has_several_counts(const Ranking& ranking) {
+  return std::ranges::any_of(ranking.ranked, [](const Ranked& one) { return one.said.has_value(); });
+}
+
+// PLACE: that of ONE. Its ranks are said where the candidates differ in them.
+std::string with_ranks(const Ranking& ranking, const Ranked& one, const std::string& place) {
+  return has_several_counts(ranking) ? fmt::format("{} ranks on {}", ranks_of(one), place) : place;
+}
+
+std::string describe_in(const Ranking& ranking, const Ranked& one) {
+  return with_ranks(ranking, one, describe_briefly(one.candidate));
+}
+
 // What a user has to understand of a distribution: blocks are what srun does anyway.
 int effort(const Candidate& candidate) {
   const std::string& placement = candidate.target.placement;
@@ -43,14 +60,35 @@ int effort(const Candidate& candidate) {
 }
 
 bool is_same_set(const Candidate& a, const Candidate& b) {
-  return a.target.nodes == b.target.nodes && a.set.partition == b.set.partition &&
-         a.set.constraint == b.set.constraint && a.target.network->name() == b.target.network->name();
+  return a.target.nodes == b.target.nodes && a.target.node_of_rank.size() == b.target.node_of_rank.size() &&
+         a.set.partition == b.set.partition && a.set.constraint == b.set.constraint &&
+         a.target.network->name() == b.target.network->name();
+}
+
+// The gain of ONE over OTHER is more than the error of its time.
+bool is_surely_better(const Comparison& by, const Ranked& one, const Ranked& other) {
+  const double half_width_percent = by.baseline.say(by.trust, one).half_width_percent;
+  return gain_of(by.value(other), by.value(one), half_width_percent, by.waiting_s(one)).is_certain();
+}
+
+// The first one that counts; of other rank counts the one with the fewest node-hours than which it is not surely
+// better.
+std::size_t first_of(const Ranking& ranking, const Comparison& by) {
+  std::size_t first = 0;
+  while (first < ranking.ranked.size() && !by.counts(ranking.ranked[first])) ++first;
+  std::size_t cheapest = first;
+  for (std::size_t i = first + 1; i < ranking.ranked.size(); ++i) {
+    const Ranked& one = ranking.ranked[i];
+    if (by.counts(one) && ranks_of(one) != ranks_of(ranking.ranked[first]) &&
+        one.node_hours() < ranking.ranked[cheapest].node_hours() && !is_surely_better(by, ranking.ranked[first], one))
+      cheapest = i;
+  }
+  return cheapest;
 }
 
 // The first one; a simpler one that is as good as that.
 std::optional<std::size_t> best_of(const Ranking& ranking, const Comparison& by) {
-  std::size_t begin = 0;
-  while (begin < ranking.ranked.size() && !by.counts(ranking.ranked[begin])) ++begin;
+  const std::size_t begin = first_of(ranking, by);
   if (begin == ranking.ranked.size()) return std::nullopt;
   const Ranked& first = ranking.ranked[begin];
   if (!first.candidate.needs_host_file()) {
@@ -120,11 +158,38 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
   }
   if (fastest != &chosen) {
     lines.push_back(fmt::format("it {}; {} would run {:.3g} % shorter, but {}", starts(chosen, schedule),
-                                describe_briefly(fastest->candidate), 100 * (1 - fastest->time_s / chosen.time_s),
+                                describe_in(ranking, *fastest), 100 * (1 - fastest->time_s / chosen.time_s),
                                 starts(*fastest, schedule)));
   }
   if (baseline.now.start.at_s && *baseline.now.start.at_s > *chosen.start.at_s)
     lines.push_back("what runs now " + starts(baseline.now, schedule));
+  return lines;
+}
+
+// What other rank counts would give for which node-hours: the fastest one, and of the cheaper ones that with the most
+// efficiency for its time, the knee (advisor/scaling).
+std::vector<std::string> reasons_of_counts(const Ranking& ranking, const Comparison& by, const Ranked& chosen) {
+  const Ranked* fastest = nullptr;
+  const Ranked* cheaper = nullptr;
+  const auto product = [](const Ranked& one) { return one.node_hours() * one.time_s; };
+  for (const Ranked& one : ranking.ranked) {
+    if (!by.counts(one) || ranks_of(one) == ranks_of(chosen)) continue;
+    if (one.time_s < chosen.time_s && (fastest == nullptr || one.time_s < fastest->time_s)) fastest = &one;
+    if (one.node_hours() < chosen.node_hours() && (cheaper == nullptr || product(one) < product(*cheaper)))
+      cheaper = &one;
+  }
+  const auto runs_surely_shorter = [&](const Ranked& one) {
+    return gain_of(chosen.time_s, one.time_s, by.baseline.say(by.trust, one).half_width_percent).is_certain();
+  };
+  std::vector<std::string> lines;
+  const auto add = [&](const Ranked& one, double percent, const char* how) {
+    lines.push_back(fmt::format(
+        "{} would run {:.2g} % {}, for {:.2g} times the node-hours{}", describe_in(ranking, one), percent, how,
+        one.node_hours() / chosen.node_hours(),
+        one.time_s < chosen.time_s && !runs_surely_shorter(one) ? "; that it is shorter is within the error" : ""));
+  };
+  if (fastest != nullptr) add(*fastest, 100 * (1 - fastest->time_s / chosen.time_s), "shorter");
+  if (cheaper != nullptr && cheaper != fastest) add(*cheaper, 100 * (cheaper->time_s / chosen.time_s - 1), "longer");
   return lines;
 }
 
@@ -134,8 +199,8 @@ std::string unmeasured(const Ranking& ranking, const Comparison& by, double valu
     if (!by.is_allowed(one) || is_same_place(one.candidate, by.baseline.now.candidate)) continue;
     const Saying saying = by.baseline.say(by.trust, one);
     if (saying.form != Saying::Form::kAtBest || by.value(one, saying.low_s) >= value) continue;
-    return fmt::format("{} would take {}: {}. To get a number, {}", describe(one.candidate), saying.in_words(),
-                       saying.why, saying.remedy);
+    return fmt::format("{} would take {}: {}. To get a number, {}", with_ranks(ranking, one, describe(one.candidate)),
+                       saying.in_words(), saying.why, saying.remedy);
   }
   return {};
 }
@@ -143,6 +208,7 @@ std::string unmeasured(const Ranking& ranking, const Comparison& by, double valu
 }  // namespace
 
 Saying Baseline::say(const Trust& trust, const Ranked& one) const {
+  if (one.said) return *one.said;
   const engine::Target& target = one.candidate.target;
   return trust.say(one.time_s, change_of(one), target.network->name(), target.nodes, one.memory_percent);
 }
@@ -201,15 +267,18 @@ static Advice advice_by(const Comparison& by, const Ranking& ranking, const Comm
                          ? fmt::format(
                                "the best candidate ({}) gains {:.1f} %, which is within the error of the prediction "
                                "(+-{:.1f} %): keep what runs now",
-                               describe_briefly(chosen.candidate), advice.gain.percent, half_width_percent)
+                               describe_in(ranking, chosen), advice.gain.percent, half_width_percent)
                          : nothing_better;
     return advice;
   }
   advice.chosen = best;
   if (by.schedule != nullptr) advice.reasons = reasons_of_starts(ranking, chosen, baseline, *by.schedule);
   // One that runs longer is not advised for what its replay says.
-  if (by.schedule == nullptr || chosen.time_s < now_s) {
+  if (!chosen.said && (by.schedule == nullptr || chosen.time_s < now_s)) {
     for (std::string& reason : reasons(chosen, baseline.alone(), graph)) advice.reasons.push_back(std::move(reason));
+  }
+  if (has_several_counts(ranking)) {
+    for (std::string& reason : reasons_of_counts(ranking, by, chosen)) advice.reasons.push_back(std::move(reason));
   }
   return advice;
 }

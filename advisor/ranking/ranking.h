@@ -16,6 +16,7 @@
 #include "advisor/mapping/problem.h"
 #include "advisor/ranking/bound.h"
 #include "advisor/ranking/objective.h"
+#include "advisor/trust/trust.h"
 #include "base/result.h"
 
 namespace lbf::advisor {
@@ -52,7 +53,8 @@ struct Ranked {
   bool on_front = false;  // no replayed one beats it in time and node-hours
   bool searched = false;  // its mapping comes from the search on the replay
   Start start;
-  double memory_percent = 0;  // of time_s: how far it may be off since the memory demand is not known
+  std::optional<Saying> said;  // where no replay but a law gave time_s, of a rank count that did not run
+  double memory_percent = 0;   // of time_s: how far it may be off since the memory demand is not known
 
   double node_hours() const { return candidate.node_hours(time_s); }
   // Seconds since the epoch; nullopt: nobody knows when it starts.

@@ -39,6 +39,12 @@ double Trust::half_width_percent(double change) const {
   return kAssumedErrorPercent + of_change + not_seen + of_this_trace;
 }
 
+Saying::Form form_of(double half_width_percent, std::string_view network, std::uint32_t nodes) {
+  if (is_bound(network, nodes)) return Saying::Form::kAtBest;
+  if (half_width_percent >= kWidestRangePercent) return Saying::Form::kCannotTell;
+  return half_width_percent > kWidestNumberPercent ? Saying::Form::kRange : Saying::Form::kNumber;
+}
+
 std::string_view name_of(Saying::Form form) {
   constexpr std::array<std::string_view, 4> kNames{"number", "range", "at_best", "cannot_tell"};
   return kNames[static_cast<std::size_t>(form)];
@@ -82,15 +88,13 @@ Saying Trust::say(Seconds predicted_s, double change, std::string_view of_networ
   }
   saying.low_s = predicted_s * std::max(0.0, 1 - low / 100);
   saying.high_s = predicted_s * (1 + half / 100);
-  if (is_bound(of_network, of_nodes)) {
-    saying.form = Saying::Form::kAtBest;
+  saying.form = form_of(half, of_network, of_nodes);
+  if (saying.form == Saying::Form::kAtBest) {
     saying.why = "the network between nodes is not described";
     saying.remedy = kMeasureNetwork;
     return saying;
   }
-  if (half < kWidestRangePercent) {
-    saying.form = doubt() != Doubt::kNone || half > kWidestNumberPercent ? Saying::Form::kRange : Saying::Form::kNumber;
-  }
+  if (saying.is_number() && doubt() != Doubt::kNone) saying.form = Saying::Form::kRange;
   if (!saying.is_number()) explain(saying, change, of_network, of_nodes);
   return saying;
 }

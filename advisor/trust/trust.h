@@ -77,6 +77,8 @@ struct Saying {
   // "8.7 %", "13 %": of a number.
   std::string give_or_take() const;
 };
+// How a time is said that may be off by HALF_WIDTH_PERCENT, on so many nodes of NETWORK, from a run without a doubt.
+Saying::Form form_of(double half_width_percent, std::string_view network, std::uint32_t nodes);
 // In JSON: "number", "range", "at_best", "cannot_tell".
 std::string_view name_of(Saying::Form form);
 

@@ -379,6 +379,13 @@ class Scaling(unittest.TestCase):
         self.assertEqual("", done.stdout)
         self.assertIn("no program ran with the same arguments at two rank counts since", done.stderr)
 
+    def test_pictures(self):
+        done, _ = self.scaling("-j", "12,13,14", "--plot", "--ascii")
+        self.assertIn("Run time over ranks", done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
+        done, _ = self.scaling("--html", "-")
+        self.assertIn("<title>8 ranks: 14.00 s", done.stdout)
+
     def test_refusals(self):
         other = self.run_of(13, 4)
         other["program_id"] = "gnu:2"

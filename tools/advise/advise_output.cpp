@@ -37,6 +37,16 @@ std::string time_cells(const advisor::Saying& saying) {
                      saying.has_interval() ? format_duration(saying.high_s, 3) : "");
 }
 
+std::size_t ranks_of(const Ranked& one) {
+  return one.candidate.target.node_of_rank.size();
+}
+
+// "4 nodes of batch, cyclic, hdr"; with its ranks where the candidates differ in them.
+std::string describe(const AdviseResult& result, const Ranked& one) {
+  const std::string place = advisor::describe(one.candidate);
+  return result.has_several_counts ? fmt::format("{} ranks on {}", ranks_of(one), place) : place;
+}
+
 std::string row(const Ranked& one, const char* mark, const advisor::Saying& saying) {
   const engine::Target& target = one.candidate.target;
   const std::string node_hours = saying.is_number() ? fmt::format("{:.4g}", one.node_hours()) : "-";
@@ -74,8 +84,10 @@ std::string table(const AdviseResult& result) {
                                          "Nodes", "Placement", "Partition", "Network")
                            : fmt::format("{:1} {} {:>10} {:>5} {:10} {:12} {}\n", "", times, "Node-hours", "Nodes",
                                          "Placement", "Partition", "Network");
+  if (result.has_several_counts) out = fmt::format("{:>6} ", "Ranks") + out;
   const auto add = [&](const Ranked& one, const char* mark) {
     const advisor::Saying saying = result.baseline.say(result.trust, one);
+    if (result.has_several_counts) out += fmt::format("{:>6} ", ranks_of(one));
     out += starts ? row_with_start(one, mark, saying) : row(one, mark, saying);
   };
   std::size_t rows = 0;
@@ -133,7 +145,7 @@ std::string questions(const AdviseResult& result) {
                         report::kTextWidth, 2);
   };
   refused(result.baseline.now, "what runs now");
-  for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate));
+  for (const Ranked& one : result.ranking.ranked) refused(one, describe(result, one));
   if (asked.known == 0) {
     out += report::wrap("No start is known, so what follows is by predicted time alone, as without --when.",
                         report::kTextWidth, 0);
@@ -143,11 +155,14 @@ std::string questions(const AdviseResult& result) {
 
 std::string counts(const AdviseResult& result, const AdvisePrint& print) {
   const advisor::Ranking& ranking = result.ranking;
+  const auto by_laws = static_cast<std::size_t>(
+      std::ranges::count_if(ranking.ranked, [](const Ranked& one) { return one.said.has_value(); }));
   std::string out = fmt::format("{} candidates: {} replayed, {} ruled out by their bounds, {} deferred",
-                                ranking.ranked.size(), ranking.count(Verdict::kReplayed),
+                                ranking.ranked.size(), ranking.count(Verdict::kReplayed) - by_laws,
                                 ranking.count(Verdict::kRuledOut), ranking.count(Verdict::kDeferred));
   if (ranking.count(Verdict::kStuck) > 0)
     out += fmt::format(", {} on which the program would not end", ranking.count(Verdict::kStuck));
+  if (by_laws > 0) out += fmt::format(", {} of other rank counts by laws", by_laws);
   out += fmt::format(" ({} passes, {:.1f} s of processor time", ranking.passes + 1, ranking.spent_s);
   const bool deferred = ranking.count(Verdict::kDeferred) + result.mappings_deferred > 0;
   out += deferred ? fmt::format(" of {:g} s: --budget gives more)", print.budget_s) : ")";
@@ -171,7 +186,7 @@ std::string counts(const AdviseResult& result, const AdvisePrint& print) {
 
 std::string headline(const AdviseResult& result, const AdvisePrint& print, const Ranked& chosen) {
   const advisor::Gain& gain = result.advice.gain;
-  const std::string what = "Advice: " + advisor::describe(chosen.candidate);
+  const std::string what = "Advice: " + describe(result, chosen);
   const std::string interval = fmt::format("({:.1f} to {:.1f} %)", gain.low_percent, gain.high_percent);
   const advisor::Saying saying = result.baseline.say(result.trust, chosen);
   const Seconds now_s = result.baseline.time_s();
@@ -263,7 +278,8 @@ std::vector<std::string> hosts_of(const advisor::Candidate& candidate) {
 nlohmann::json json_of(const AdviseResult& result, const Ranked& one, const std::string& host_file) {
   static const char* const kVerdicts[] = {"replayed", "ruled_out", "deferred", "stuck", "unknown"};
   const engine::Target& target = one.candidate.target;
-  nlohmann::json json = {{"verdict", kVerdicts[static_cast<int>(one.verdict)]},
+  nlohmann::json json = {{"verdict", one.said ? "by_laws" : kVerdicts[static_cast<int>(one.verdict)]},
+                         {"ranks", ranks_of(one)},
                          {"nodes", target.nodes},
                          {"placement", target.placement},
                          {"network", target.network->name()},
@@ -353,6 +369,8 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
   if (result.seen.is_too_little()) return out + "\n" + advice(result, print);
   out += counts(result, print) + questions(result) + "\n" + table(result) + why_no_number(result) + "\n" +
          advice(result, print) + "\n";
+  for (const std::string& reason : result.counts_not_known)
+    out += report::wrap("Not known: " + report::printable(reason) + ".", report::kTextWidth, 0);
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   std::vector<std::string> notes = result.trust.notes();
@@ -417,6 +435,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
     json["advice"] = nullptr;
     json["why_no_advice"] = result.advice.why_not;
   }
+  if (result.has_several_counts) json["counts_not_known"] = result.counts_not_known;
   if (!result.advice.unmeasured.empty()) json["not_advised"] = result.advice.unmeasured;
   if (result.schedule) {
     json["when"] = {{"asked_at", result.schedule->asked_at_s},

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -84,6 +85,7 @@ class Session {
       return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
     if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
     judge_memory();
+    if (!options_.rank_counts.empty()) join_other_counts();
     if (Result<void> asked = ask_for_starts(); !asked) return asked.error();
     result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective,
                                      result_.schedule ? &*result_.schedule : nullptr);
@@ -391,6 +393,17 @@ class Session {
     }
     result_.ranking.spent_s = processor_time_s() - start_s_;
     return {};
+  }
+
+  // Candidates by laws among those that were replayed, if that count was asked for, too.
+  void join_other_counts() {
+    std::vector<advisor::Ranked>& ranked = result_.ranking.ranked;
+    const auto ran = static_cast<std::uint32_t>(trace_.ranks());
+    if (std::ranges::find(options_.rank_counts, ran) == options_.rank_counts.end()) ranked.clear();
+    std::ranges::move(options_.other_counts, std::back_inserter(ranked));
+    advisor::put_in_order(ranked, options_.objective);
+    result_.has_several_counts = true;
+    result_.counts_not_known = std::move(options_.counts_not_known);
   }
 
   Result<void> ask_for_starts() {

@@ -41,6 +41,11 @@ struct AdviseOptions {
   bool sensitivity = true;
   RunDescription ran;
   AskForStarts starts;
+  // Where other rank counts were asked for: all that count, and candidates of those that did not run, with what is not
+  // known of others (advise_ranks.h).
+  std::vector<std::uint32_t> rank_counts;
+  std::vector<advisor::Ranked> other_counts;
+  std::vector<std::string> counts_not_known;
   advisor::OutcomeErrors program;  // what lbfd says of the run's program
   advisor::OutcomeErrors site;
 };
@@ -55,6 +60,8 @@ struct AdviseResult {
   // (nothing: it cannot be told). From too little nothing is replayed but the baseline, and nothing advised.
   protocol::SeenRun seen;
   std::optional<std::pair<Seconds, Seconds>> now_interval_s;
+  bool has_several_counts = false;  // rank counts were asked for
+  std::vector<std::string> counts_not_known;
   std::string memory_note;  // what is assumed of the program's memory demand; empty: nothing
   advisor::Trust trust;
   advisor::Ranking ranking;

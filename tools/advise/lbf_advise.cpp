@@ -26,6 +26,7 @@
 #include "report/step.h"
 #include "report/text.h"
 #include "tools/advise/advise_output.h"
+#include "tools/advise/advise_ranks.h"
 #include "tools/advise/advise_session.h"
 #include "tools/advise/batch_script.h"
 #include "tools/advise/probe.h"
@@ -53,6 +54,7 @@ struct CommandLine {
   bool refresh = false;
   std::vector<std::string> partitions;
   std::vector<std::uint32_t> nodes;
+  std::vector<std::uint32_t> ranks;
   std::vector<std::string> networks;
   std::string contention;
   std::vector<std::string> placements{"block", "cyclic", "plane", "map"};
@@ -85,7 +87,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("TRACE", line.trace,
                  "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or "
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
-  app.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
+  app.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd; with --ranks further ones, too");
   app.add_option("--objective", line.objective, "time or node-hours (default time)")
       ->check(CLI::IsMember({"time", "node-hours"}));
   app.add_option("--node-hours-limit", line.node_hours_limit, "candidates that need more are not advised")
@@ -101,6 +103,13 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 18));
+  app.add_option(
+         "--ranks", line.ranks,
+         "also these rank counts, by the laws of the runs that -j JOB,JOB names, or of JOB's family in the last "
+         "7 days")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 65536u));
   app.add_option("--network", line.networks,
                  "names or files of the networks that the nodes may use (default: the one that ran)")
       ->allow_extra_args(false)
@@ -281,6 +290,10 @@ struct Conflict {
 constexpr Conflict kConflicts[] = {
     {[](const CommandLine& l) { return l.trace.empty() == l.job.empty(); },
      "give one of TRACE and -j JOB; lbf-advise --help"},
+    {[](const CommandLine& l) { return !l.ranks.empty() && l.job.empty(); },
+     "--ranks needs -j JOB: laws are from the runs that lbfd knows"},
+    {[](const CommandLine& l) { return !l.ranks.empty() && (l.probe || !l.script.empty()); },
+     "--ranks: a skeleton, and the batch script, have the ranks that ran; leave out --probe and --script"},
     {[](const CommandLine& l) { return !l.time_limit.empty() && !l.when; }, "--time goes with --when"},
     {[](const CommandLine& l) { return !l.time_limit.empty() && !advisor::parse_time_limit(l.time_limit); },
      "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun takes it"},
@@ -366,12 +379,34 @@ int print_advice(const CommandLine& line, const AdviseResult& result, AdvisePrin
   return kMessages.write(text);
 }
 
+// What the laws of the runs say of the rank counts that were asked for.
+Result<void> add_other_counts(const CommandLine& line, const std::vector<report::JobSelector>& runs,
+                              const advisor::Cluster& cluster, Rank ran, AdviseOptions& options) {
+  Result<HttpClient> client = HttpClient::make(line.server);
+  if (!client) return client.error();
+  const Result<report::ScalingAnswer> answer = ask_for_scaling(*client, runs, line.ranks);
+  if (!answer) return answer.error();
+  for (const std::string& note : answer->notes) kMessages.note(note);
+  RankChoices choices = other_counts(*answer, cluster, options.candidates, ran);
+  options.rank_counts = line.ranks;
+  options.other_counts = std::move(choices.ranked);
+  options.counts_not_known = std::move(choices.not_known);
+  return {};
+}
+
 // Asks lbfd and Slurm, replays, and with --probe measures. `print` gets what the output says of all this.
 Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
   AdviseOptions options = session_options(line);
   const Result<double> probe_node_s = line.probe ? probe_budget(line) : Result<double>(0.0);
   if (!probe_node_s) return probe_node_s.error();
   const advisor::Objective objective = options.objective;
+  std::vector<report::JobSelector> runs;  // the first one is advised
+  if (!line.ranks.empty()) {
+    Result<std::vector<report::JobSelector>> jobs = report::parse_jobs(line.job);
+    if (!jobs) return jobs.error();
+    runs = std::move(*jobs);
+    print.trace = line.job = text_of(runs.front());
+  }
   Result<std::unique_ptr<WhatIfTrace>> trace =
       line.job.empty() ? open_trace(print.trace, line.server) : open_job_trace(print.trace, line.server);
   if (!trace) return trace.error();
@@ -386,6 +421,10 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
                    cluster->cluster_name);
   }
   if (const Result<void> found = find_networks(line, *cluster, options); !found) return found.error();
+  if (!line.ranks.empty()) {
+    if (const Result<void> done = add_other_counts(line, runs, *cluster, (*trace)->ranks(), options); !done)
+      return done.error();
+  }
   print.objective = objective.text();
   print.cluster = cluster->source;
   print.budget_s = options.budget_s;

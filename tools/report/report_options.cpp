@@ -27,8 +27,9 @@ constexpr Conflict kConflicts[] = {
     {[](const auto& o, const auto& s) { return o.brief && s.jobs.empty(); }, "--brief needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return (o.duplicates || o.submit_s) && s.jobs.empty(); },
      "-D and --submit are about jobs of one number: give -j JOB"},
-    {[](const auto& o, const auto& s) { return o.plot && !o.savings && s.jobs.empty(); }, "--plot needs -j JOB[.STEP]"},
-    {[](const auto& o, const auto& s) { return !o.html.empty() && !o.savings && s.jobs.empty(); },
+    {[](const auto& o, const auto& s) { return o.plot && !o.savings && !o.scaling && s.jobs.empty(); },
+     "--plot needs -j JOB[.STEP]"},
+    {[](const auto& o, const auto& s) { return !o.html.empty() && !o.savings && !o.scaling && s.jobs.empty(); },
      "--html needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return o.procedures && s.jobs.empty(); }, "--procedures needs -j JOB[.STEP]"},
     {[](const auto& o, const auto& s) { return o.accuracy && !s.jobs.empty(); },
@@ -51,10 +52,10 @@ constexpr Conflict kConflicts[] = {
      },
      "--savings has columns of its own; leave out -o, -l, --yaml, --brief, --accuracy and --overhead"},
     {[](const auto& o, const auto&) {
-       return o.scaling && (o.brief || o.yaml || o.long_list || o.accuracy || o.overhead || o.savings || o.plot ||
-                            !o.html.empty() || !o.format.empty());
+       return o.scaling &&
+              (o.brief || o.yaml || o.long_list || o.accuracy || o.overhead || o.savings || !o.format.empty());
      },
-     "--scaling has columns of its own; leave out -o, -l, --yaml, --brief, --plot, --html and other summaries"},
+     "--scaling has columns of its own; leave out -o, -l, --yaml, --brief and other summaries"},
     {[](const auto& o, const auto&) { return (o.weak || !o.ranks.empty()) && !o.scaling; },
      "--weak and --ranks are for --scaling"},
     {[](const auto& o, const auto& s) { return o.scaling && o.any_parsable() && s.jobs.empty(); },

@@ -14,7 +14,6 @@
 #include "report/answer.h"
 #include "report/html.h"
 #include "report/picture.h"
-#include "report/plot.h"
 #include "report/render.h"
 #include "report/text.h"
 #include "tools/report/report_message.h"
@@ -82,11 +81,16 @@ bool use_color(const std::string& when) {
   return isatty(STDOUT_FILENO) != 0 && !dumb && (no_color == nullptr || *no_color == '\0');
 }
 
-std::string plots(const std::vector<Step>& steps, const ReportOptions& options) {
+report::PlotStyle plot_style(const ReportOptions& options) {
   report::PlotStyle style;
   style.width = terminal_width();
   style.unicode = use_unicode(options);
   style.color = use_color(options.color);
+  return style;
+}
+
+std::string plots(const std::vector<Step>& steps, const ReportOptions& options) {
+  const report::PlotStyle style = plot_style(options);
   std::string out;
   for (const Step& step : steps) out += (out.empty() ? "" : "\n") + render_plot(step, style);
   return out;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/http_client.h"
+#include "report/plot.h"
 #include "report/step.h"
 #include "tools/report/report_options.h"
 
@@ -18,6 +19,8 @@ std::size_t terminal_width();
 // Unless --ascii, where the locale is UTF-8.
 bool use_unicode(const ReportOptions& options);
 
+// Of the terminal, as the options say.
+report::PlotStyle plot_style(const ReportOptions& options);
 std::string plots(const std::vector<report::Step>& steps, const ReportOptions& options);
 
 // PAGE into the file of --html; `-` is standard output. An exit status.

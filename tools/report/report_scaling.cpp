@@ -7,13 +7,15 @@
 #include "report/scaling.h"
 #include "report/text.h"
 #include "tools/report/report_message.h"
+#include "tools/report/report_picture.h"
 #include "tools/report/report_query.h"
 
 namespace lbf::tools {
 namespace {
 
-// Scripts get the table on standard output, and the sentences on stderr.
+// The table between the sentences, or the plot. Scripts get the table on standard output, and the sentences on stderr.
 std::string text_of(const report::ScalingAnswer& answer, const ReportOptions& options) {
+  if (options.plot) return plot_scaling(answer, plot_style(options));
   const std::string table = render_scaling(answer, table_style(options));
   const std::string sentences = scaling_sentences(answer);
   if (options.any_parsable()) {
@@ -63,9 +65,9 @@ int print_scaling(HttpClient& client, report::Selection& selection, const Report
     kReportMessages.note("no program ran with the same arguments at two rank counts" +
                          report::describe_window(selection) + "; name runs with -j, or an earlier -S");
   }
+  if (!options.html.empty()) return write_page(scaling_html(answers, LBF_VERSION), options.html);
   std::string out;
-  for (const report::ScalingAnswer& answer : answers)
-    out += (out.empty() ? "" : "\n") + text_of(answer, options);
+  for (const report::ScalingAnswer& answer : answers) out += (out.empty() ? "" : "\n") + text_of(answer, options);
   return write_report(out);
 }
 

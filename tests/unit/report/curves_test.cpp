@@ -26,12 +26,12 @@ TEST(Curves, TheNetworkThatRanIsFirstAndNodesAscend) {
   const Step step = fixture("normal.json")[0];
   const std::vector<Curve> curves = curves_of(step);
   ASSERT_EQ(curves.size(), 2U);
-  EXPECT_EQ(curves[0].network, "lan-100");
+  EXPECT_EQ(curves[0].name, "lan-100");
   EXPECT_TRUE(curves[0].ran);
   EXPECT_FALSE(curves[1].ran);
   ASSERT_EQ(curves[0].points.size(), 3U);
-  EXPECT_EQ(curves[0].points[0].nodes, 1U);
-  EXPECT_EQ(curves[0].points[2].nodes, 4U);
+  EXPECT_EQ(curves[0].points[0].count, 1U);
+  EXPECT_EQ(curves[0].points[2].count, 4U);
 }
 
 TEST(Curves, TheFastestOfANodeCountAndNothingUnknown) {

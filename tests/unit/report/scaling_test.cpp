@@ -120,6 +120,103 @@ TEST(Scaling, ImbalanceIsWhatThePathWorksMoreThanTheMeanRank) {
   EXPECT_NEAR(there.there.parts[static_cast<std::size_t>(advisor::Part::kImbalance)], 0.375, 1e-6);
 }
 
+// Public figures are best cases: 25 % more above.
+TEST(Scaling, OnANominalNetworkATimeIsARange) {
+  std::vector<Step> steps = kThree;
+  for (Step& one : steps) one.network = "nominal-hdr";
+  const ScalingAnswer found = answer(steps);
+  EXPECT_EQ(found.knee, std::nullopt);
+  const ScalingRow& row = found.rows.at(3);
+  EXPECT_EQ(row.saying.form, advisor::Saying::Form::kRange);
+  EXPECT_NEAR(row.saying.high_s, row.there.high_s + 0.25 * row.there.time_s, 1e-9);
+  EXPECT_THAT(render_scaling(found, {}), HasSubstr("     64     16         -    2.99 s    3.9"));
+  EXPECT_THAT(
+      scaling_sentences(found),
+      HasSubstr("Where the knee is cannot be told. Why no number with 8 ranks: nominal-hdr is from public figures, "
+                "not measured here. To get one, measure the network"));
+  EXPECT_EQ(nlohmann::json::parse(scaling_json({found}))["scaling"][0]["rows"][3]["trust"], "range");
+}
+
+TEST(Scaling, WithoutADescribedNetworkATimeIsABound) {
+  std::vector<Step> steps = kThree;
+  for (Step& one : steps) one.network = "zero";
+  const ScalingAnswer found = answer(steps);
+  EXPECT_EQ(found.rows.at(3).saying.in_words(3), "at best 2.99 s");
+  EXPECT_THAT(render_scaling(found, {}), HasSubstr("     64     16         -    2.99 s         -         -"));
+  EXPECT_TRUE(nlohmann::json::parse(scaling_json({found}))["scaling"][0]["rows"][3]["high_s"].is_null());
+}
+
+TEST(Scaling, FromADoubtfulRunATimeIsARange) {
+  std::vector<Step> steps = kThree;
+  steps[1].predictions.front().self_error_percent = -12;
+  const advisor::Saying saying = answer(steps).rows.at(3).saying;
+  EXPECT_EQ(saying.form, advisor::Saying::Form::kRange);
+  EXPECT_EQ(saying.why, "the predictions of the runs are doubtful");
+}
+
+// 0 to 15 s on 16 lines: a line is a second.
+TEST(Scaling, Plot) {
+  const ScalingAnswer found = answer(kThree, {advisor::Problem::kSame, {8, 16, 64, 128}});
+  EXPECT_EQ(plot_scaling(found, {48, 16, false, false}), R"(lmp -in melt: one problem at all rank counts, 4
+ranks a node, network ib. From jobs 12.0, 13.0,
+14.0.
+
+Run time over ranks
+
+15.0 s +
+       |    |
+       |    o X
+       |
+       |
+10.0 s +
+       |
+       |              |
+       |              o X
+       |
+5.00 s +
+       |
+       |                        o         |
+       |                                  o
+       |
+   0 s +
+       +----------------------------------------
+             8        16        64*       128
+        ranks
+           100 %     90 %      54 %      34 %
+        efficiency
+
+  o predicted
+  X measured, the mean of the runs
+  | how far a time may be off
+  * the knee
+
+The knee is at 64 ranks: there efficiency over
+run time is largest. What bounds it there:
+blocked time.
+)");
+}
+
+TEST(Scaling, PlotOfOneRunHasItsSentencesOnly) {
+  const std::string text = plot_scaling(answer({step(12, 8)}), {48, 16, false, false});
+  EXPECT_THAT(text, HasSubstr("Amdahl's bound"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("Run time over ranks")));
+}
+
+TEST(Scaling, Page) {
+  std::vector<Step> steps = kThree;
+  for (Step& one : steps) one.command = "/usr/bin/lmp -in <melt>";
+  const std::string page = scaling_html({answer(steps)}, "1.0");
+  EXPECT_THAT(page, HasSubstr("<h2 id=\"s0\">lmp -in &lt;melt&gt;</h2>"));
+  EXPECT_THAT(page, HasSubstr("The knee is at 64 ranks"));
+  EXPECT_THAT(page, HasSubstr("<title>64 ranks: 3.100 s ("));
+  EXPECT_THAT(page, HasSubstr("<title>measured: 13.30 s</title>"));
+  EXPECT_THAT(page, HasSubstr(">knee</text>"));
+  EXPECT_THAT(page, HasSubstr("<td>64</td><td>16</td><td>3.100 s</td>"));
+  EXPECT_THAT(page, HasSubstr("<tr><td>work_s</td><td class=\"text\">96.0 s / p</td></tr>"));
+  EXPECT_THAT(scaling_html({answer({step(12, 8)})}, "1.0"), HasSubstr("there is nothing to draw"));
+  EXPECT_THAT(scaling_html({}, "1.0"), HasSubstr("No program ran"));
+}
+
 // 8 ranks on 2 nodes of 2 processors: what was measured is no time of 8 ranks with a processor each.
 TEST(Scaling, ATimeOfSharedProcessorsIsNotShown) {
   std::vector<Step> steps = kThree;

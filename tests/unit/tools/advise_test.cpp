@@ -266,6 +266,9 @@ TEST_F(Advise, WhatCannotBeDone) {
   expect_refused(2, "", "give one of TRACE and -j");
   expect_refused(2, usual_ + " -j 12", "give one of TRACE and -j");
   expect_refused(2, usual_ + " --objective money", "--objective");
+  expect_refused(2, usual_ + " --ranks 8", "--ranks needs -j JOB");
+  expect_refused(2, "-j 12 --ranks 8 --script job.sh",
+                 "--ranks: a skeleton, and the batch script, have the ranks that ran");
   expect_refused(2, usual_ + " --json --flags", "exclude each other");
   expect_refused(2, usual_ + " --budget 0", "--budget");
   expect_refused(2, usual_ + " --hostfile 'a b'", "blanks");

@@ -74,6 +74,41 @@ TEST_F(AdviceTest, NoneWhenNothingIsBetterOrItIsWhatRuns) {
   EXPECT_THAT(advised({ranked("block", {0, 0, 1, 1}, 2, 100)}).why_not, HasSubstr("keep it"));
 }
 
+// 4 ranks ran on 2 nodes; laws tell of 8 on 4 nodes and 16 on 8.
+class RankCounts : public AdviceTest {
+ protected:
+  Ranked of_law(std::uint32_t nodes, Seconds time_s, double half_width_percent) const {
+    std::vector<std::uint32_t> node_of_rank;
+    for (std::uint32_t rank = 0; rank < 2 * nodes; ++rank) node_of_rank.push_back(rank / 2);
+    Ranked made = ranked("block", {0, 0, 1, 1}, nodes, time_s);
+    made.candidate.target.node_of_rank = std::move(node_of_rank);
+    made.said.emplace();
+    made.said->form = Saying::Form::kNumber;
+    made.said->predicted_s = time_s;
+    made.said->half_width_percent = half_width_percent;
+    return made;
+  }
+};
+
+TEST_F(RankCounts, TheFastestWhereThatIsSure) {
+  is_now(100, 100);
+  const Advice advice = advised({of_law(4, 60, 2), of_law(8, 57, 2)});
+  ASSERT_EQ(advice.chosen, std::optional<std::size_t>(0));
+  EXPECT_NEAR(advice.gain.high_percent - advice.gain.percent, 1.14, 1e-9) << "2 % of 57 s, in percent of 100 s";
+  EXPECT_THAT(advice.reasons,
+              testing::ElementsAre("8 ranks on 4 nodes, block would run 5.3 % longer, for 0.53 times the node-hours"));
+}
+
+TEST_F(RankCounts, TheCheaperOneWhereItIsNot) {
+  is_now(100, 100);
+  const Advice advice = advised({of_law(4, 60, 2), of_law(8, 57, 10)});
+  ASSERT_EQ(advice.chosen, std::optional<std::size_t>(1));
+  EXPECT_THAT(
+      advice.reasons,
+      testing::ElementsAre("16 ranks on 8 nodes, block would run 5 % shorter, for 1.9 times the node-hours; that "
+                           "it is shorter is within the error"));
+}
+
 // 50 of 150 s were other programs', which no candidate has: it takes 100 s without them, 80 s by the measured time.
 TEST_F(AdviceTest, OtherProgramsOfTheRunAreNoGain) {
   is_now(150, 120);
