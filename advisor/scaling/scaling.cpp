@@ -288,7 +288,8 @@ Result<Scaling> Scaling::make(std::vector<ScalingRun> runs, Problem problem) {
     return invalid_input(fmt::format("no common problem: {}{} ranks work {:.3g} s, {} ranks {:.3g} s; {}",
                                      problem == Problem::kSame ? "together " : "each of ", little->ranks,
                                      work_of(*little), much->ranks, work_of(*much),
-                                     problem == Problem::kSame ? "--weak is for problems that grow with the ranks"
+                                     problem == Problem::kSame ? "--weak is for problems that grow with the ranks, "
+                                                                 "and of work that every rank repeats there is no law"
                                                                : "without --weak the problem stays the same"));
   }
   Scaling out(std::move(runs), problem);
