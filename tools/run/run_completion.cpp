@@ -14,9 +14,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kFirstPause{5};
 constexpr std::chrono::milliseconds kLongestPause{200};
-// An lbfd that has used less processor time than this in so long waits for something that does not come.
+// An lbfd that has used less processor time than this in so long, and did not stand back for others for the half of it,
+// waits for something that does not come.
 constexpr std::chrono::seconds kIdleAfter{5};
 constexpr Seconds kIdleCpuS = 0.05;
+constexpr Seconds kIdleDelayedS = 2.5;
 
 // Steps that lbfd still works at, or waits for; 0 also where it does not answer: there is nothing to wait for
 // then.
@@ -35,11 +37,12 @@ Completion wait_for_predictions(const PrivateDaemon& daemon, const volatile sig_
   tools::Progress progress("lbf-run",
                            "so far to complete the predictions (Ctrl-C: leave the rest to the next lbf-run)");
   auto busy_until = Clock::now() + kIdleAfter;
-  Seconds cpu_s = daemon.cpu_s();
+  PrivateDaemon::ProcessorUse last = daemon.processor_use();
   for (auto pause = kFirstPause; steps_under_way(*client) > 0; pause = std::min(2 * pause, kLongestPause)) {
     if (stop != 0) return Completion::kInterrupted;
-    if (const Seconds now_s = daemon.cpu_s(); now_s - cpu_s > kIdleCpuS) {
-      cpu_s = now_s;
+    const PrivateDaemon::ProcessorUse now = daemon.processor_use();
+    if (now.cpu_s - last.cpu_s > kIdleCpuS || now.delayed_s - last.delayed_s > kIdleDelayedS) {
+      last = now;
       busy_until = Clock::now() + kIdleAfter;
     } else if (Clock::now() > busy_until) {
       return Completion::kIdle;

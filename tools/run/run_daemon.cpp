@@ -220,11 +220,20 @@ PrivateDaemon::~PrivateDaemon() {
   ::rmdir(socket_dir_.c_str());
 }
 
-Seconds PrivateDaemon::cpu_s() const {
+PrivateDaemon::ProcessorUse PrivateDaemon::processor_use() const {
   clockid_t clock = 0;
   timespec used{};
-  if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
-  return static_cast<Seconds>(used.tv_sec) + 1e-9 * static_cast<Seconds>(used.tv_nsec);
+  if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return {};
+  ProcessorUse use{.cpu_s = static_cast<Seconds>(used.tv_sec) + 1e-9 * static_cast<Seconds>(used.tv_nsec)};
+  std::error_code error;
+  std::filesystem::directory_iterator task("/proc/" + std::to_string(pid_) + "/task", error);
+  for (; !error && task != std::filesystem::directory_iterator(); task.increment(error)) {
+    std::uint64_t ran_ns = 0;
+    std::uint64_t delayed_ns = 0;
+    if (std::ifstream(task->path() / "schedstat") >> ran_ns >> delayed_ns)
+      use.delayed_s += 1e-9 * static_cast<Seconds>(delayed_ns);
+  }
+  return use;
 }
 
 std::uint32_t PrivateDaemon::next_run_number() const {

@@ -43,8 +43,12 @@ class PrivateDaemon {
   std::uint16_t port() const { return port_; }  // of TCP; 0: none
   // It is another lbf-run's, and ends with it.
   bool is_joined() const { return !lock_; }
-  // Processor time that lbfd has used; 0 once it has ended.
-  Seconds cpu_s() const;
+  // Of all threads of lbfd so far; zeros once it has ended.
+  struct ProcessorUse {
+    Seconds cpu_s = 0;
+    Seconds delayed_s = 0;  // ready to run without a processor; 0 where the kernel does not tell
+  };
+  ProcessorUse processor_use() const;
   // 1, 2, 3 ...: of this directory, for runs that have no job number.
   std::uint32_t next_run_number() const;
 
