@@ -93,7 +93,7 @@ static void local_call(void) {
 
 int main(int argc, char** argv) {
   int size;
-  const long n = argc > 1 ? atol(argv[1]) : 400000;
+  const long n = argc > 1 ? atol(argv[1]) : 200000;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
