@@ -23,6 +23,7 @@
 #include "event/event.h"
 #include "event/event_sink.h"
 #include "event/rank_list.h"
+#include "event/rounds.h"
 #include "event/text_trace.h"
 
 namespace lbf {
@@ -81,6 +82,7 @@ bool has_whole_payload(std::span<const std::byte> batch);
 
 struct BatchSink {
   EventBlockSink on_events;                                       // empty: the batch is only checked
+  RoundsSink on_rounds;                                           // empty: everything comes as events
   std::function<Result<void>(std::string_view json)> on_control;  // may be empty
 };
 
