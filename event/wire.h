@@ -82,8 +82,8 @@ bool has_whole_payload(std::span<const std::byte> batch);
 
 struct BatchSink {
   EventBlockSink on_events;                                       // empty: the batch is only checked
-  RoundsSink on_rounds;                                           // empty: everything comes as events
   std::function<Result<void>(std::string_view json)> on_control;  // may be empty
+  RoundsSink on_rounds;                                           // empty: everything comes as events
 };
 
 // Joins the communicators of the ranks of one trace. On the wire each rank numbers its communicators itself
