@@ -23,6 +23,7 @@
 #include "event/event.h"
 #include "event/event_sink.h"
 #include "event/rank_list.h"
+#include "event/rounds.h"
 #include "event/text_trace.h"
 
 namespace lbf {
@@ -82,6 +83,7 @@ bool has_whole_payload(std::span<const std::byte> batch);
 struct BatchSink {
   EventBlockSink on_events;                                       // empty: the batch is only checked
   std::function<Result<void>(std::string_view json)> on_control;  // may be empty
+  RoundsSink on_rounds;                                           // empty: everything comes as events
 };
 
 // Joins the communicators of the ranks of one trace. On the wire each rank numbers its communicators itself

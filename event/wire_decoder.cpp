@@ -46,6 +46,24 @@ ZSTD_DCtx* zstd_context() {
   return context.get();
 }
 
+// How the requests of one event of a round are numbered.
+struct RoundStep {
+  std::uint64_t from_last;  // its first request, from the last one of the same use on
+  std::uint64_t distance;   // to its last one
+  std::uint64_t mask;
+  std::uint32_t last;  // RequestUse: whose last one
+};
+// The rounds that a thread reads. Nothing of it outlives a call.
+struct RoundsRead {
+  std::vector<Event> events;
+  std::vector<RoundStep> steps;
+  std::vector<Rounds::Times> times;  // grows only
+};
+RoundsRead& rounds_read() {
+  thread_local RoundsRead rounds;
+  return rounds;
+}
+
 }  // namespace
 
 struct BatchDecoder::State {
@@ -238,8 +256,24 @@ struct BatchDecoder::State {
     RankState& state = states[state_of[which]];
     if (state.section == kNoSection) return taken;
     Section& section = sections[state.section];
-    if (Result<void> done = read_events(section, state, most, sink, taken.passed_s); !done) return done.error();
+    for (std::uint64_t left = std::min(most, section.events - section.done); left > 0;) {
+      std::uint64_t part = left;
+      if (sink.on_rounds && sink.on_events) {
+        const Result<std::uint64_t> as_rounds = read_rounds(section, state, left, sink, taken.passed_s);
+        if (!as_rounds) return as_rounds.error();
+        left -= *as_rounds;
+        // Rounds follow one another: what is cut off here is the begin of the next one.
+        if (*as_rounds > 0 && section.events - section.done > left) break;
+        part = events_to_rounds(section, left);
+      }
+      if (part == 0) break;
+      if (Result<void> done = read_events(section, state, part, sink, taken.passed_s); !done) return done.error();
+      left -= part;
+    }
     if (section.done == section.events) {
+      if (section.data.left() != 0) {
+        return fail("a section of rank " + std::to_string(section.rank) + " has bytes left over");
+      }
       state.section = section.next;
       state.previous_shape = kNoShape;
       --sections_left;
@@ -355,7 +389,9 @@ struct BatchDecoder::State {
       shape->copy_to(event, Duration::of_ns(static_cast<Nanoseconds>(process_ns)),
                      Duration::of_ns(static_cast<Nanoseconds>(call_ns)));
       total_ns += process_ns + call_ns;
-      if (shape->extra != 0) {
+      if (shape->extra == wire::kSetRequest) {
+        set_request(*shape, event, state);
+      } else if (shape->extra != 0) {
         if (Result<void> done = finish_event(*shape, event, rank, state, data, sink); !done) {
           return event_error(i, done.error().message);
         }
@@ -374,10 +410,132 @@ struct BatchDecoder::State {
     section.data = data;
     section.done = end;
     passed_s += seconds_from_ns(static_cast<Nanoseconds>(total_ns));
-    if (end == section.events && data.left() != 0) {
-      return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
-    }
     return {};
+  }
+
+  // --- rounds (event/rounds.h)
+
+  // How many events from CONTROL on say nothing but "the shape that came next last time, its request, too".
+  static std::uint64_t expected_events(const unsigned char* control, std::uint64_t most) {
+    constexpr unsigned kSurprise = wire::kExplicitShape | wire::kExplicitRequest;
+    constexpr std::uint64_t kSurpriseInEight = 0x0101010101010101u * kSurprise;
+    std::uint64_t count = 0;
+    while (count + 8 <= most && (wire::load_u64(control + count) & kSurpriseInEight) == 0) count += 8;
+    while (count < most && (control[count] & kSurprise) == 0) ++count;
+    return count;
+  }
+
+  // Events of the section, where rounds do not come next, until they may; all LEFT ones, if there will be none.
+  static std::uint64_t events_to_rounds(const Section& section, std::uint64_t left) {
+    constexpr std::uint64_t kWorthACall = 32;
+    const unsigned char* const control = section.control + section.done;
+    std::uint64_t count = expected_events(control, left) + 1;
+    while (count + kWorthACall <= left) {
+      const std::uint64_t expected = expected_events(control + count, kWorthACall);
+      if (expected == kWorthACall) return count;
+      count += expected + 1;
+    }
+    return left;
+  }
+
+  static bool may_be_in_rounds(const Shape& shape) {
+    if (shape.kind == EventKind::kExit || shape.kind == EventKind::kCommFree) return false;
+    constexpr unsigned kPossible =
+        wire::kSetRequest | wire::kSetSeveralRequests | wire::kTranslateComm | wire::kHasValueList;
+    return (shape.extra & ~kPossible) == 0;
+  }
+
+  // The number of shapes from FIRST on that come again and again; 0: they do not, or are more than MOST.
+  std::size_t cycle_length(std::uint32_t first, std::uint64_t most) const {
+    std::size_t length = 0;
+    for (std::uint32_t index = first; index != kNoShape && length < most;) {
+      if (!may_be_in_rounds(shapes[index])) return 0;
+      ++length;
+      index = shapes[index].successor;
+      if (index == first) return length;
+    }
+    return 0;
+  }
+
+  // At most MOST events of the section, as rounds. How many these were: 0 where there are no rounds, the sink does not
+  // want them, or something is wrong, which read_events() will say.
+  Result<std::uint64_t> read_rounds(Section& section, RankState& state, std::uint64_t most, const BatchSink& sink,
+                                    Seconds& passed_s) {
+    constexpr std::uint64_t kFewest = 2;
+    constexpr std::uint64_t kMostEvents = 4096;
+    const unsigned char* control = section.control + section.done;
+    const std::uint64_t expected = expected_events(control, std::min(most, kMostEvents));
+    const std::uint32_t first =
+        state.previous_shape == kNoShape ? state.first_shape : shapes[state.previous_shape].successor;
+    const std::size_t length = cycle_length(first, expected / kFewest);
+    if (length == 0) return std::uint64_t{0};
+    const std::uint64_t rounds = expected / length;
+
+    auto& [round_events, round_steps, round_times] = rounds_read();
+    round_events.clear();
+    round_steps.clear();
+    std::uint32_t last = kNoShape;
+    std::uint64_t values_of_round = 0;
+    std::uint64_t waited_of_round = 0;
+    for (std::uint32_t index = first; round_events.size() < length; index = shapes[index].successor) {
+      const Shape& shape = shapes[index];
+      Event& event = round_events.emplace_back();
+      shape.copy_to(event, {}, {});
+      if (shape.values_count > 0) event.values = std::span(values).subspan(shape.values_at, shape.values_count);
+      if ((shape.extra & wire::kTranslateComm) != 0) {
+        const bool known = shape.local_comm < state.global_by_local.size();
+        event.comm = known ? state.global_by_local[shape.local_comm] : kUnknownComm;
+        if (event.comm == kUnknownComm) return std::uint64_t{0};
+      }
+      const bool several = shape.use == RequestUse::kSeveral;
+      values_of_round += shape.values_count;
+      if (several) waited_of_round += shape.values_count;
+      round_steps.push_back({shape.use == RequestUse::kNone ? 0 : shape.request_delta + 1, shape.request_distance,
+                             several ? ~std::uint64_t{0} : std::uint64_t{0xFFFFFFFF},
+                             static_cast<std::uint32_t>(several ? RequestUse::kCompletes : shape.use)});
+      last = index;
+    }
+    if (values_seen + values_of_round * rounds > wire::kMaxValues ||
+        waited_requests + waited_of_round * rounds > wire::kMaxWaitedRequests) {
+      return std::uint64_t{0};
+    }
+
+    // The last request by use.
+    std::uint64_t requests[] = {0, state.last_started, state.last_completed};
+    std::uint64_t total_ns = 0;
+    const unsigned char* data = section.data.at;
+    if (round_times.size() < rounds * length) round_times.resize(rounds * length);
+    Rounds::Times* times = round_times.data();
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      for (const RoundStep& step : round_steps) {
+        const unsigned bits = *control++;
+        const unsigned process_length = bits & wire::kTimeLengthMask;
+        const unsigned call_length = bits >> wire::kCallLengthShift;
+        const unsigned char* const call_at = data + process_length;
+        if (call_at + call_length > section.data.end) return std::uint64_t{0};
+        times->process_ns = wire::load_u64(data) & kLengthMasks[process_length];
+        times->call_ns = wire::load_u64(call_at) & kLengthMasks[call_length];
+        data = call_at + call_length;
+        total_ns += times->process_ns + times->call_ns;
+        times->request = (requests[step.last] + step.from_last) & step.mask;
+        requests[step.last] = times->request + step.distance;
+        ++times;
+      }
+    }
+
+    const Result<bool> taken =
+        sink.on_rounds(section.rank, Rounds{round_events, {round_times.data(), rounds * length}});
+    if (!taken) return taken.error();
+    if (!*taken) return std::uint64_t{0};
+    values_seen += values_of_round * rounds;
+    waited_requests += waited_of_round * rounds;
+    state.last_started = requests[1];
+    state.last_completed = requests[2];
+    state.previous_shape = last;
+    section.data.at = data;
+    section.done += rounds * length;
+    passed_s += seconds_from_ns(static_cast<Nanoseconds>(total_ns));
+    return rounds * length;
   }
 
   // Reads a definition into `once`. nullptr, or what is wrong.
@@ -400,16 +558,18 @@ struct BatchDecoder::State {
     return gap;
   }
 
+  static void set_request(const Shape& shape, Event& event, RankState& state) {
+    std::uint64_t& last = shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
+    event.request = static_cast<std::uint32_t>(last + 1 + shape.request_delta);
+    last = event.request;
+  }
+
   // The rarer parts of an event. Errors carry the bare text; the caller says where.
   [[gnu::always_inline]] inline Result<void> finish_event(Shape& shape, Event& event, Rank rank, RankState& state,
                                                           Cursor& data, const BatchSink& sink) {
     values_seen += shape.values_count;
     if (values_seen > wire::kMaxValues) return invalid_input("the batch has too many values");
-    if ((shape.extra & wire::kSetRequest) != 0) {
-      std::uint64_t& last = shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
-      event.request = static_cast<std::uint32_t>(last + 1 + shape.request_delta);
-      last = event.request;
-    }
+    if ((shape.extra & wire::kSetRequest) != 0) set_request(shape, event, state);
     if ((shape.extra & wire::kSetSeveralRequests) != 0) {
       waited_requests += shape.values_count;
       if (waited_requests > wire::kMaxWaitedRequests) return invalid_input("the batch waits for too many requests");

@@ -2,9 +2,9 @@
 // form: decoding (zstd, checksums, varints), matching and replay included. docs/performance.md has the
 // figures.
 //
-// "dedicated": a processor for each rank. "composed", "followed": the same with clocks that know what a time is made
-// of, and where it passed (engine::Clocks). "shared": 8 ranks on a node with 1 processor. An event-target is one event
-// replayed on one target.
+// "dedicated": a processor for each rank. "events": the same without rounds (event/rounds.h). "composed", "followed":
+// the same with clocks that know what a time is made of, and where it passed (engine::Clocks). "shared": 8 ranks on a
+// node with 1 processor. An event-target is one event replayed on one target.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -97,6 +97,8 @@ double run(const lbf::bench::StoredTrace& trace, std::size_t targets, const std:
   lbf::daemon::StreamMerge merge(communicators, trace.ranks, std::move(sources));
   lbf::BatchSink sink;
   sink.on_events = [&](Rank rank, std::span<const lbf::Event> events) { return predictor->feed(rank, events); };
+  if (mode != "events")
+    sink.on_rounds = [&](Rank rank, const lbf::Rounds& rounds) { return predictor->feed_rounds(rank, rounds); };
   for (bool more = true; more;) {
     const Result<bool> read = merge.next(sink);
     if (!read) {
@@ -130,9 +132,9 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"ring", "stencil2d", "alltoall", "allreduce"}));
   app.add_option("--ranks", ranks)->delimiter(',')->check(CLI::Range(2, 1 << 20));
   app.add_option("--targets", targets)->delimiter(',')->check(CLI::Range(1, 1024));
-  app.add_option("--mode", modes, "dedicated, composed, followed, shared (default dedicated, shared)")
+  app.add_option("--mode", modes, "dedicated, events, composed, followed, shared (default dedicated, shared)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"dedicated", "composed", "followed", "shared"}));
+      ->check(CLI::IsMember({"dedicated", "events", "composed", "followed", "shared"}));
   bool processor_time = false;
   app.add_flag("--cpu-time", processor_time, "processor time instead of wall time: for a machine that others use");
   CLI11_PARSE(app, argc, argv);

@@ -72,7 +72,8 @@ Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<engine::Target>&
   if (!predictor) return predictor.error();
   (*predictor)->set_mpi(mpi_);
   const auto sink = [&](Rank rank, std::span<const Event> events) { return (*predictor)->feed(rank, events); };
-  if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
+  const auto rounds = [&](Rank rank, const Rounds& of_rank) { return (*predictor)->feed_rounds(rank, of_rank); };
+  if (const Result<void> read = trace_->read(sink, rounds, progress_); !read) return read.error();
   std::vector<daemon::StreamCost> costs = trace_->costs();
   (*predictor)->set_capture_cost(daemon::capture_cost_of(costs));
   for (Rank rank = 0; rank < ranks(); ++rank) (*predictor)->close(rank);

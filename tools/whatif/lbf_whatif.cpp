@@ -162,7 +162,10 @@ Result<void> replay_trace(WhatIfTrace& trace, Replay& replay) {
     }
     return replay.predictor->feed(rank, events);
   };
-  if (Result<void> read = trace.read(sink, [&](double share) { progress.show(share); }); !read) return read;
+  RoundsSink rounds;
+  if (!replay.of_path)
+    rounds = [&](Rank rank, const Rounds& of_rank) { return replay.predictor->feed_rounds(rank, of_rank); };
+  if (Result<void> read = trace.read(sink, rounds, [&](double share) { progress.show(share); }); !read) return read;
   replay.for_each([&](engine::Predictor& each) {
     each.set_capture_cost(daemon::capture_cost_of(trace.costs()));
     for (Rank rank = 0; rank < trace.ranks(); ++rank) each.close(rank);

@@ -61,7 +61,8 @@ class TextTrace final : public WhatIfTrace {
   const std::set<std::string>& switched_off() const override { return none_; }
   const std::set<std::string>& sampled() const override { return none_; }
 
-  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
+  Result<void> read(const EventBlockSink& sink, const RoundsSink& /*rounds*/,
+                    const std::function<void(double)>& progress) override {
     std::ifstream in(path_, std::ios::binary);
     if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
     std::uint64_t events = 0;
@@ -174,7 +175,8 @@ class StoredTrace final : public WhatIfTrace {
   const std::set<std::string>& switched_off() const override { return procedures_.switched_off(); }
   const std::set<std::string>& sampled() const override { return procedures_.sampled(); }
 
-  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
+  Result<void> read(const EventBlockSink& sink, const RoundsSink& rounds,
+                    const std::function<void(double)>& progress) override {
     CommunicatorTable communicators;
     std::size_t bytes_done = 0;
     std::vector<std::unique_ptr<daemon::BatchSource>> sources;
@@ -184,12 +186,14 @@ class StoredTrace final : public WhatIfTrace {
     daemon::StreamMerge merge(communicators, ranks_, std::move(sources));
     BatchSink batch_sink;
     batch_sink.on_events = sink;
+    batch_sink.on_rounds = rounds;
     costs_.clear();
     batch_sink.on_control = [this](std::string_view text) {
       take_cost(text);
       return Result<void>{};
     };
     if (!procedures_.names().empty()) {
+      batch_sink.on_rounds = {};
       batch_sink.on_events = [&](Rank rank, std::span<const Event> events) {
         return sink(rank, procedures_.translated(rank, events));
       };
@@ -347,7 +351,8 @@ class ImportedTrace final : public WhatIfTrace {
   const std::set<std::string>& switched_off() const override { return none_; }
   const std::set<std::string>& sampled() const override { return none_; }
   std::vector<std::string> notes() const override { return archive_->notes(); }
-  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
+  Result<void> read(const EventBlockSink& sink, const RoundsSink& /*rounds*/,
+                    const std::function<void(double)>& progress) override {
     return archive_->read(sink, progress);
   }
 

@@ -15,6 +15,7 @@
 
 #include "advisor/trust/trust.h"
 #include "base/result.h"
+#include "event/rounds.h"
 #include "event/text_trace.h"
 #include "predictor/daemon/steps/step_cost.h"
 #include "report/step.h"
@@ -55,7 +56,12 @@ class WhatIfTrace {
   // What an archive of another tool does not say, one line each; empty otherwise. REQUIRES: read() was called.
   virtual std::vector<std::string> notes() const { return {}; }
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
-  virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
+  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) {
+    return read(sink, {}, progress);
+  }
+  // The same; a stored trace hands on what comes as rounds to `rounds`, unless that is empty.
+  virtual Result<void> read(const EventBlockSink& sink, const RoundsSink& rounds,
+                            const std::function<void(double)>& progress) = 0;
   // Of a job, what lbfd knows.
   const KnownMemory& memory() const { return memory_; }
   void set_memory(const KnownMemory& memory) { memory_ = memory; }

@@ -69,6 +69,19 @@ Result<void> StoredTraceReader::read(std::uint32_t number, const Sink& sink) {
     sink.on_events(number, rank, events, origin);
     return {};
   };
+  if (sink.on_rounds) {
+    batch_sink.on_rounds = [&](Rank rank, const Rounds& rounds) -> Result<bool> {
+      const Origin origin = origin_of(from, rank);
+      Result<bool> taken = sink.on_rounds(rank, rounds, origin);
+      if (!taken || !*taken || origin == Origin::kNoRankOfStep || origin == Origin::kOtherStream) return taken;
+      Event event;
+      for (const Rounds::Times& times : rounds.times) {
+        Rounds::set(event, times);
+        from.replayed_s += event.process_s + event.call_s + event.off_s;
+      }
+      return taken;
+    };
+  }
   batch_sink.on_control = [&](std::string_view text) -> Result<void> {
     // StepTrace::append refuses what is no record.
     if (const auto record = protocol::decode_control(text)) sink.on_control(number, *record);

@@ -33,6 +33,8 @@ class StoredTraceReader {
   struct Sink {
     std::function<void(std::uint32_t stream, Rank rank, std::span<const Event> events, Origin origin)> on_events;
     std::function<void(std::uint32_t stream, const protocol::ControlRecord& record)> on_control;
+    // Who wants rounds (event/rounds.h) takes them here, or says false: as events.
+    std::function<Result<bool>(Rank rank, const Rounds& rounds, Origin origin)> on_rounds{};
   };
 
   // RANKS of the step.

@@ -55,7 +55,9 @@ Result<bool> StreamMerge::next(const BatchSink& sink) {
   heads_.pop_back();
   Stream& stream = streams_[head.stream];
   if (!heads_.empty()) streams_[heads_.front().stream].decoder->prefetch(heads_.front().which);
-  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.which, kMostEvents, sink);
+  const std::uint64_t in_cache = kMostOfAllRanks / static_cast<std::uint64_t>(std::max(max_ranks_, 1));
+  const std::uint64_t most = sink.on_rounds ? std::clamp(in_cache, kMostEvents, kMostInRounds) : kMostEvents;
+  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.which, most, sink);
   if (!taken) return stream.source->located(taken.error());
   time_s_[static_cast<std::size_t>(head.rank)] += taken->passed_s;
   if (taken->more) {

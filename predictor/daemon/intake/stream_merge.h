@@ -35,6 +35,10 @@ class StreamMerge {
   Result<bool> next(const BatchSink& sink);
   // Of one rank at a time.
   static constexpr std::uint64_t kMostEvents = 64;
+  // ... where the sink takes rounds, and so many of all ranks together stay in the cache: what rounds have in common is
+  // then looked up less often. An encoder's sections have no more.
+  static constexpr std::uint64_t kMostInRounds = 256;
+  static constexpr std::uint64_t kMostOfAllRanks = 8192;
 
  private:
   struct Stream {

@@ -67,7 +67,10 @@ void TracePass::work(const std::vector<StreamState>& streams) {
       *next.stream, {[this](std::uint32_t, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
                        take_events(rank, events, origin);
                      },
-                     [this](std::uint32_t, const protocol::ControlRecord& record) { take_control(record); }});
+                     [this](std::uint32_t, const protocol::ControlRecord& record) { take_control(record); },
+                     [this](Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin) {
+                       return take_rounds(rank, rounds, origin);
+                     }});
   memory_.set(replay_bytes(ranks_, targets_, predictor_->stats().events_in_flight));
 }
 
@@ -93,6 +96,16 @@ void TracePass::take_events(Rank rank, std::span<const Event> events, StoredTrac
   if (planned_procedures_ > 0)
     events = sampled_.put_into(rank, translation_.translate(procedures_, planned_procedures_, rank, events));
   fail(predictor_->feed(rank, events));
+}
+
+Result<bool> TracePass::take_rounds(Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin) {
+  const bool is_of_step = origin == StoredTraceReader::Origin::kFirst || origin == StoredTraceReader::Origin::kAsBefore;
+  if (planned_procedures_ > 0 || !is_of_step || closed_[static_cast<std::size_t>(rank)] || !failure_.empty())
+    return false;
+  const Result<bool> fed = predictor_->feed_rounds(rank, rounds);
+  if (fed) return fed;
+  fail(fed.error());
+  return true;
 }
 
 void TracePass::take_control(const protocol::ControlRecord& record) {

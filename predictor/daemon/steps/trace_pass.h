@@ -65,6 +65,8 @@ class TracePass {
   void take_control(const protocol::ControlRecord& record);
   void fail(const Result<void>& replayed);
   void take_events(Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin);
+  // The same of rounds; false: as events.
+  Result<bool> take_rounds(Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin);
 
   StoredTraceReader reader_;
   const std::vector<std::uint32_t> node_of_rank_;

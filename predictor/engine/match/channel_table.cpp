@@ -21,7 +21,8 @@ void ChannelTable::rebuild(Table& table) {
   table.at = table.slots.data();
   table.mask = static_cast<std::uint32_t>(size - 1);
   table.shift = shift_of(size);
-  table.used = busy;
+  table.used = static_cast<std::uint32_t>(busy);
+  ++table.rebuilt;
   for (const Channel& channel : old) {
     if (!channel.used || (channel.head == kNoMessage && channel.peeked == kNoMessage)) continue;
     std::size_t i = home(table, channel.comm, channel.src, channel.tag);
@@ -31,7 +32,7 @@ void ChannelTable::rebuild(Table& table) {
 }
 
 ChannelTable::Channel& ChannelTable::add(Table& table, const ChannelKey& key) {
-  if ((table.used + 1) * 2 > table.slots.size()) rebuild(table);
+  if ((table.used + std::size_t{1}) * 2 > table.slots.size()) rebuild(table);
   std::size_t i = home(table, key.comm, key.src, key.tag);
   while (table.slots[i].used) i = (i + 1) & table.mask;
   Channel& channel = table.slots[i];

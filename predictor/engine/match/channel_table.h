@@ -44,13 +44,19 @@ class ChannelTable {
     bool used = false;
   };
 
+  // A channel that was found: where it is as long as its table was not rebuilt.
+  struct Known {
+    Channel* channel = nullptr;
+    std::uint32_t rebuilt = 0;
+  };
+
   // REQUIRES: both outlive the table.
   ChannelTable(OpStore& store, Ghosts& ghosts)
       : store_(store), ghosts_(ghosts), tables_(static_cast<std::size_t>(store.ranks()), Table(), store.account()) {}
 
-  // The message of the channel's next send. `paired`: a receive was waiting for it.
-  [[gnu::always_inline]] MessageIndex take_send(const ChannelKey& key, bool& paired) {
-    Channel& channel = at(key);
+  // The message of the channel's next send. `paired`: a receive was waiting for it. `known`: of this channel, or {}.
+  [[gnu::always_inline]] MessageIndex take_send(const ChannelKey& key, bool& paired, Known* known = nullptr) {
+    Channel& channel = at(key, known);
     paired = channel.head != kNoMessage && !channel.sender_ahead;
     if (!paired) return append(channel, key, ChannelEnd::kSends);
     const MessageIndex index = pop(channel);
@@ -61,8 +67,8 @@ class ChannelTable {
     return index;
   }
   // The message of the channel's next receive. `paired`: its send was there.
-  [[gnu::always_inline]] MessageIndex take_receive(const ChannelKey& key, bool& paired) {
-    Channel& channel = at(key);
+  [[gnu::always_inline]] MessageIndex take_receive(const ChannelKey& key, bool& paired, Known* known = nullptr) {
+    Channel& channel = at(key, known);
     if (channel.peeked != kNoMessage) {
       const MessageIndex index = channel.peeked;
       channel.peeked = kNoMessage;
@@ -154,7 +160,8 @@ class ChannelTable {
     const Channel* at = kNoSlots;          // of the slots
     std::uint32_t mask = kFirstSlots - 1;  // slots - 1
     std::uint32_t shift = shift_of(kFirstSlots);
-    std::size_t used = 0;
+    std::uint32_t used = 0;
+    std::uint32_t rebuilt = 0;  // how often
   };
   static constexpr std::size_t kFirstSlots = 16;
   static constexpr std::size_t kSlotsPerUnit = 16;  // that are walked over
@@ -170,6 +177,15 @@ class ChannelTable {
     Table& table = tables_[static_cast<std::size_t>(key.dst)];
     Channel* const there = find(table, key);
     return there != nullptr ? *there : add(table, key);
+  }
+  [[gnu::always_inline]] Channel& at(const ChannelKey& key, Known* known) {
+    if (known == nullptr) return at(key);
+    const Table& table = tables_[static_cast<std::size_t>(key.dst)];
+    if (known->channel == nullptr || known->rebuilt != table.rebuilt) {
+      Channel& found = at(key);
+      *known = {&found, table.rebuilt};
+    }
+    return *known->channel;
   }
   // nullptr: nothing is outstanding on the channel.
   [[gnu::always_inline]] static Channel* find(const Table& table, const ChannelKey& key) {

@@ -87,8 +87,8 @@ Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
 
 Bytes Matcher::memory_bytes() const {
   const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-  const Bytes scratch =
-      of(steps_) + of(step_ops_) + of(taken_by_) + of(part_messages_) + of(values_) + of(mpi_.node_of_rank);
+  const Bytes scratch = of(steps_) + of(step_ops_) + of(taken_by_) + of(part_messages_) + of(values_) + of(places_) +
+                        of(waited_for_) + of(mpi_.node_of_rank);
   const Bytes layout = world_layout_ ? world_layout_->memory_bytes() : 0;
   // A number and its index in a tree node.
   const Bytes windows =

@@ -20,6 +20,7 @@
 #include "base/paged_array.h"
 #include "base/result.h"
 #include "event/event.h"
+#include "event/rounds.h"
 #include "predictor/engine/match/blocks.h"
 #include "predictor/engine/match/channel_table.h"
 #include "predictor/engine/match/collective.h"
@@ -72,6 +73,8 @@ class Matcher {
   // After a kGap of the rank, what the gap can explain is no error: it is noted in why_partial().
   Result<void> feed(Rank rank, std::span<const Event> events);
   Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
+  // The same for events that come as rounds of a batch. false: nothing was fed, they are wanted as events.
+  Result<bool> feed_rounds(Rank rank, const Rounds& rounds);
   // No more events of this rank.
   void close(Rank rank);
   // To be called before the replays go on: the ends of messages that ranks would have had after their
@@ -229,6 +232,27 @@ class Matcher {
   void cancel_send(Rank rank, const ActiveRequest& request);
   void cancel_receive(Rank rank, ActiveRequest request);
 
+  // --- rounds (matcher_rounds.cpp)
+  // What one of their events becomes in the usual case.
+  struct RoundPlace {
+    bool is_usual = false;  // else feed() makes something of it
+    EventKind kind{};
+    OpKind op{};
+    std::uint8_t op_flags = 0;
+    bool is_sync = false;
+    bool is_wildcard = false;
+    RequestKind request{};  // that it starts
+    ChannelKey key{};
+    ChannelTable::Known channel;
+    Bytes bytes = 0;
+  };
+  // Whether the usual case may be: nothing about the rank is as it is with few.
+  bool is_plain(const RankState& state) const;
+  RoundPlace place_of(Rank rank, const Event& event) const;
+  Result<void> feed_as_event(Rank rank, const Event& common, const Rounds::Times& times);
+  // False: it is not the usual case, nothing was done.
+  bool feed_usual(Rank rank, RankState& state, const Event& event, const Rounds::Times& times, RoundPlace& place);
+
   Result<void> feed_one(Rank rank, RankState& state, const Event& event);
   // Whether the event ends what is held, or looks for a message as others did between sleeps.
   static bool ends_sleep(const Sleep& sleep, const Event& event);
@@ -335,6 +359,8 @@ class Matcher {
   const RankGroup* peers_ = nullptr;        // of the collective in hand; nullptr: the world
   const RankGroup* local_peers_ = nullptr;  // ... and my own group, on an intercommunicator
   std::vector<std::uint64_t> values_;
+  std::vector<RoundPlace> places_;         // of the rounds in hand
+  std::vector<std::uint64_t> waited_for_;  // requests of a wait in them
 };
 
 }  // namespace lbf::engine

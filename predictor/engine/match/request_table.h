@@ -80,6 +80,25 @@ class RequestTable {
       overflow_.erase(number);
     }
   }
+  // The same where one look is enough: the request's own slot, or nullptr: it may be active elsewhere. vacate() ends
+  // it.
+  [[gnu::always_inline]] ActiveRequest* find_at_once(std::uint32_t number) {
+    ActiveRequest& slot = slots_[number & mask_];
+    return slot.number == number && slot.what() != RequestKind::kNone ? &slot : nullptr;
+  }
+  void vacate(ActiveRequest& slot) {
+    --size_;
+    slot.kind = 0;
+  }
+  // Where a request of this number starts, or nullptr: one may be active, or there is no room. occupy() starts it.
+  [[gnu::always_inline]] ActiveRequest* free_slot(std::uint32_t number) {
+    ActiveRequest& slot = slots_[number & mask_];
+    return slot.what() == RequestKind::kNone && overflow_.empty() ? &slot : nullptr;
+  }
+  void occupy(ActiveRequest& slot, const ActiveRequest& request) {
+    ++size_;
+    slot = request;
+  }
   std::size_t size() const { return size_; }
   std::size_t slots() const { return slots_.size(); }
   template <typename Visit>

@@ -94,6 +94,18 @@ class PredictorOfTargets final : public Predictor {
     return {};
   }
 
+  Result<bool> feed_rounds(Rank rank, const Rounds& rounds) override {
+    if (error_) return *error_;
+    if (observed_ != nullptr) return false;
+    const Result<bool> fed = matcher_->feed_rounds(rank, rounds);
+    if (!fed) error_ = fed.error();
+    if (!fed || !*fed) return fed;
+    events_in_round_ += static_cast<std::uint32_t>(rounds.times.size());
+    if (events_in_round_ < kEventsPerRound) return true;
+    if (Result<void> done = advance(); !done) return done.error();
+    return true;
+  }
+
   void close(Rank rank) override {
     const bool is_over = store_->budget().is_over();  // in the middle of an event, or of a replay
     if (rank < 0 || rank >= ranks_ || matcher_->closed(rank) || is_over) return;

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "event/rounds.h"
 #include "predictor/engine/match/match_stats.h"
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/procedure_plan.h"
@@ -87,6 +88,8 @@ class Predictor {
   // limits: kLimit, more memory than it may have; kUnavailable, it was stopped.
   virtual Result<void> feed(Rank rank, std::span<const Event> events) = 0;
   Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
+  // The same of events that come as rounds; false: nothing was fed, they are wanted as events.
+  virtual Result<bool> feed_rounds(Rank rank, const Rounds& rounds) = 0;
   // No more events of this rank will come (it exited, was killed, or its stream ended).
   virtual void close(Rank rank) = 0;
   // Replays as far as the events allow. Cheap when nothing is possible. Called by feed() itself every so

@@ -122,5 +122,34 @@ TEST_F(ReaderTest, AStreamThatIsGivenUpIsReadNoMore) {
   EXPECT_FALSE(next().stream);
 }
 
+TEST_F(ReaderTest, RoundsAreMeasuredAsTheirEvents) {
+  BatchEncoder encoder;
+  for (int i = 1; i <= 100; ++i) {
+    Event event;
+    event.process_s = 1e-6 * i;
+    event.call_s = 1e-7;
+    encoder.add(1, event);
+  }
+  const std::string batch = encoder.finish(0, 1);
+  ASSERT_TRUE(trace_->append(0, 1, test::bytes_of(batch)).ok());
+  ASSERT_TRUE(read(0).ok());
+  StoredTraceReader by_rounds(trace_, 4);
+  std::uint64_t events = 0;
+  std::uint64_t in_rounds = 0;
+  const Result<void> done = by_rounds.read(
+      0, {[&](std::uint32_t, Rank, std::span<const Event> some, StoredTraceReader::Origin) { events += some.size(); },
+          [](std::uint32_t, const protocol::ControlRecord&) {},
+          [&](Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin) -> Result<bool> {
+            EXPECT_EQ(rank, 1);
+            EXPECT_EQ(origin, StoredTraceReader::Origin::kAsBefore);
+            in_rounds += rounds.times.size();
+            return true;
+          }});
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(events + in_rounds, 100u);
+  EXPECT_GT(in_rounds, 90u);
+  EXPECT_EQ(by_rounds.replayed_s(), reader_->replayed_s());
+}
+
 }  // namespace
 }  // namespace lbf::stored_trace_reader_test

@@ -20,18 +20,31 @@ void compare_with_map(Next next, std::size_t active) {
     const std::uint32_t number = next(i);
     engine::ActiveRequest* const found = table.find(number);
     ASSERT_EQ(found != nullptr, expected.contains(number)) << number;
+    engine::ActiveRequest* const at_once = table.find_at_once(number);
+    ASSERT_TRUE(at_once == nullptr || at_once == found) << number;
     if (found == nullptr) {
-      table.insert({number, i, engine::RequestKind::kSend, i});
+      engine::ActiveRequest* const slot = i % 2 == 0 ? table.free_slot(number) : nullptr;
+      if (slot != nullptr) {
+        table.occupy(*slot, {number, i, engine::RequestKind::kSend, i});
+      } else {
+        table.insert({number, i, engine::RequestKind::kSend, i});
+      }
       expected[number] = i;
       numbers.push_back(number);
     } else {
+      ASSERT_EQ(table.free_slot(number), nullptr) << number;
       ASSERT_EQ(found->value, expected[number]);
       ASSERT_EQ(found->note, engine::ActiveRequest::cut(expected[number]));
       ASSERT_EQ(found->what(), engine::RequestKind::kSend);
     }
     if (numbers.size() > active) {
       std::swap(numbers[random() % numbers.size()], numbers.back());
-      table.erase(numbers.back());
+      engine::ActiveRequest* const last = i % 3 == 0 ? table.find_at_once(numbers.back()) : nullptr;
+      if (last != nullptr) {
+        table.vacate(*last);
+      } else {
+        table.erase(numbers.back());
+      }
       ASSERT_EQ(table.find(numbers.back()), nullptr);
       expected.erase(numbers.back());
       numbers.pop_back();

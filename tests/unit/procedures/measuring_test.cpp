@@ -426,8 +426,10 @@ TEST_F(Measuring, SamplesAreCountedInWatchedCode) {
     timespec begin{};
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    // So long that looking at the clock gets none of the samples, and never twice as long: no step with the samples.
+    long turn = 0;
     do {
-      measured::sampled_outer(100000);  // so long that looking at the clock gets none of the samples
+      measured::sampled_outer(50'000 + ++turn * 7'919 % 100'000);
       clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     } while (Sampler::watched_samples() < before + samples && now.tv_sec - begin.tv_sec < 5);
   };

@@ -79,17 +79,18 @@ class FakeLbfd {
     Decoded out;
     CommunicatorTable communicators;
     BatchDecoder decoder(communicators, max_ranks);
+    BatchSink sink;
+    sink.on_events = one_by_one([&](Rank rank, const Event& event) -> Result<void> {
+      out.events.emplace_back(rank, event);
+      out.events.back().second.values = {};
+      return {};
+    });
+    sink.on_control = [&](std::string_view json) -> Result<void> {
+      out.controls.push_back(nlohmann::json::parse(json));
+      return {};
+    };
     for (const std::string& batch : batches[key]) {
-      auto header = decoder.decode(std::as_bytes(std::span(batch.data(), batch.size())),
-                                   {one_by_one([&](Rank rank, const Event& event) -> Result<void> {
-                                      out.events.emplace_back(rank, event);
-                                      out.events.back().second.values = {};
-                                      return {};
-                                    }),
-                                    [&](std::string_view json) -> Result<void> {
-                                      out.controls.push_back(nlohmann::json::parse(json));
-                                      return {};
-                                    }});
+      auto header = decoder.decode(std::as_bytes(std::span(batch.data(), batch.size())), sink);
       EXPECT_TRUE(header.ok()) << header.error().message;
     }
     return out;
