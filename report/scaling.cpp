@@ -46,9 +46,6 @@ std::string why_not(const Step& step) {
     return "lbfd has not replayed what its time is made of: it was stored by an earlier lbf, or lbfd had no room; "
            "run it again";
   }
-  if (protocol::noticeable_loss_s(step.others_s.value_or(0) + step.limited_s.value_or(0), step.measured_s.value_or(0)) >
-      0)
-    return "others than the job had its processors; run it alone";
   const TargetPrediction* const self = step.self();
   if (self != nullptr && self->seen_in_part() && (!self->predicted_s || !self->low_s || !self->high_s))
     return "too little of it was captured; raise the overhead limit";
@@ -157,8 +154,8 @@ std::string in_percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
 }
 
-// Of a law's time, as lbf says any other one. IS_DOUBTFUL: so is a prediction of the runs (advisor::Doubt).
-advisor::Saying saying_of(const ScalingForecast& there, std::string_view network, bool is_doubtful) {
+// Of a law's time, as lbf says any other one. DOUBT: of the runs' predictions.
+advisor::Saying saying_of(const ScalingForecast& there, std::string_view network, advisor::Doubt doubt) {
   const double nominal = there.nodes > 1 && is_nominal(network) ? advisor::kNominalPercent : 0;
   advisor::Saying out;
   out.predicted_s = there.time_s;
@@ -169,10 +166,12 @@ advisor::Saying saying_of(const ScalingForecast& there, std::string_view network
   if (out.form == advisor::Saying::Form::kAtBest) {
     out.why = "the network between nodes is not described";
     out.remedy = advisor::kMeasureNetwork;
-  } else if (out.is_number() && is_doubtful) {
+  } else if (out.is_number() && doubt != advisor::Doubt::kNone) {
+    const bool is_lost = doubt == advisor::Doubt::kLostToOthers;
     out.form = advisor::Saying::Form::kRange;
-    out.why = "the predictions of the runs are doubtful";
-    out.remedy = "pin the ranks (srun --cpu-bind=cores) and run them again";
+    out.why = is_lost ? "others had processors of the runs" : "the predictions of the runs are doubtful";
+    out.remedy = is_lost ? "run them alone, their ranks pinned (srun --cpu-bind=cores)"
+                         : "pin the ranks (srun --cpu-bind=cores) and run them again";
   } else if (out.form == advisor::Saying::Form::kRange && nominal > 0) {
     out.why = fmt::format("{} is from public figures, not measured here", network);
     out.remedy = advisor::kMeasureNetwork;
@@ -184,8 +183,10 @@ advisor::Saying saying_of(const ScalingForecast& there, std::string_view network
 }
 
 void add_counts(const std::vector<Step>& steps, const advisor::Scaling& scaling, ScalingAnswer& answer) {
-  const bool is_doubtful =
-      std::ranges::any_of(steps, [](const Step& step) { return trust_of(step).doubt() != advisor::Doubt::kNone; });
+  advisor::Doubt doubt = advisor::Doubt::kNone;
+  for (const Step& step : steps) {
+    if (doubt == advisor::Doubt::kNone) doubt = trust_of(step).doubt();
+  }
   std::set<std::uint32_t> ran;
   for (const ScalingRun& run : scaling.runs()) ran.insert(run.ranks);
   const auto add_reason = [&answer](const std::string& reason) {
@@ -199,7 +200,7 @@ void add_counts(const std::vector<Step>& steps, const advisor::Scaling& scaling,
       add_reason(fmt::format("{} ranks: {}", ranks, there.error().message));
       continue;
     }
-    advisor::Saying saying = saying_of(*there, answer.network, is_doubtful);
+    advisor::Saying saying = saying_of(*there, answer.network, doubt);
     if (saying.form == advisor::Saying::Form::kCannotTell) {
       add_reason(fmt::format("{} ranks: cannot tell, {}: run it once with {} ranks on {}", ranks, saying.why,
                              2 * *ran.rbegin(), count_of(nodes_for(2 * *ran.rbegin(), answer.ranks_per_node), "node")));
@@ -236,6 +237,7 @@ std::vector<std::vector<Step>> families_of(std::vector<Step> steps) {
   std::map<Key, std::vector<Step>> by_key;
   for (Step& step : steps) {
     if (step.program_id.empty() || step.command_cut || !why_not(step).empty()) continue;
+    if (trust_of(step).doubt() == advisor::Doubt::kLostToOthers) continue;
     Key key{step.cluster, step.user_name, step.program_id, step.command};
     by_key[std::move(key)].push_back(std::move(step));
   }
