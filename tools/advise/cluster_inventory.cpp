@@ -103,7 +103,7 @@ Json partitions() {
 std::string cluster_name() {
   slurm_conf_t* raw = nullptr;
   if (slurm_load_ctl_conf(0, &raw) != SLURM_SUCCESS) return {};
-  const Held<slurm_conf_t, slurm_free_ctl_conf> conf(raw);
+  const Held<slurm_conf_t, lbf::tools::free_conf<slurm_conf_t>> conf(raw);
   return text(conf->cluster_name);
 }
 

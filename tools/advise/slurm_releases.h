@@ -29,6 +29,16 @@ int load_topology(Load load, topo_info_response_msg_t** message) {
   }
 }
 
+// slurm_free_ctl_conf, which later releases call slurm_free_conf.
+template <class Conf>
+void free_conf(Conf* conf) {
+  if constexpr (requires { slurm_free_ctl_conf(conf); }) {
+    slurm_free_ctl_conf(conf);
+  } else {
+    slurm_free_conf(conf);
+  }
+}
+
 // A switch's line of topology.conf; empty: none with a name, or nothing is below it.
 inline std::string switch_line(std::string_view name, std::string_view nodes, std::string_view switches) {
   if (name.empty() || (nodes.empty() && switches.empty())) return {};
