@@ -179,8 +179,13 @@ void slurm_free_job_info_msg(job_info_msg_t* answer) {
   delete answer;
 }
 
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+int slurm_get_job_steps(slurm_step_id_t* id, job_step_info_response_msg_t** answer, std::uint16_t) {
+  const std::uint32_t step = id->step_id;
+#else
 int slurm_get_job_steps(time_t, std::uint32_t, std::uint32_t step, job_step_info_response_msg_t** answer,
                         std::uint16_t) {
+#endif
   FakeHost& host = FakeHost::get();
   *answer = new job_step_info_response_msg_t{};
   (*answer)->job_steps = new job_step_info_t[1]{};
