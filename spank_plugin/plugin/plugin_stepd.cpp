@@ -99,6 +99,12 @@ void pass_submit_time(const SpankHandle& spank, std::uint32_t step_id) {
   const Environment environment = [&spank](const std::string& name) { return spank.environment(name.c_str()); };
   const std::uint32_t whole = whole_job(environment, *job);
   if (step_id != SLURM_BATCH_SCRIPT && known_submit(environment, whole)) return;
+  // 26.05's slurmstepd ends where a plugin asks slurmctld here ("fatal: auth_g_create: pthread_rwlock_rdlock()"), and the
+  // job with it. The script's sruns ask themselves; programs of mpirun are without it.
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+  spank.unset_environment(kSubmitVariable);
+  return;
+#endif
   spank.set_environment(kSubmitVariable, ask_submit(whole).text());
 }
 
