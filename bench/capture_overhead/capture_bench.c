@@ -1,6 +1,7 @@
 /* What MPI calls cost, bare or captured: capture_bench [REPEATS]. Rank 0 prints "NAME NS_PER_CALL" for each
  * kind of call; `run` compares paired runs. Two ranks; the calls on MPI_COMM_SELF are made by rank 0 while
- * rank 1 waits in a sleep, so that both have a processor. */
+ * rank 1 waits in a sleep, so that both have a processor. Behind "cold": the caches of the processor's own are full of
+ * other data and code when a call begins, as after a stretch of work. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,28 @@ static void measure(const char* name, void (*body)(void), long n, int calls_per_
   }
   qsort(chunk_ns, (size_t)chunks.count, sizeof(chunk_ns[0]), ascending);
   if (rank == 0) printf("%s %.2f\n", name, chunk_ns[chunks.counts] / (double)per_chunk / calls_per_body);
+}
+
+enum { kOtherBytes = 8 << 20 };
+static char* other_data;
+
+/* At least 64 KiB of code, once through. */
+static void other_code(void) {
+  __asm__ volatile(".rept 65536\nnop\n.endr");
+}
+
+/* The same, one time of the body after the other, each behind other data and code. */
+static void measure_cold(const char* name, void (*body)(void), int calls_per_body) {
+  static double ns[kMaxChunks];
+  for (int c = 0; c < kMaxChunks; ++c) {
+    for (int i = 0; i < kOtherBytes; i += 64) ++other_data[i];
+    other_code();
+    const double start = now_ns();
+    body();
+    ns[c] = now_ns() - start;
+  }
+  qsort(ns, kMaxChunks, sizeof(ns[0]), ascending);
+  if (rank == 0) printf("%s %.2f\n", name, ns[kMaxChunks / 2] / calls_per_body);
 }
 
 static char byte_buffer[8];
@@ -108,6 +131,10 @@ int main(int argc, char** argv) {
     measure("self_isend_recv_wait", self_message, n, 3, kSteady);
     measure("self_barrier", self_barrier, n, 1, kSteady);
     measure("failed_iprobe", failed_iprobe, n, 1, kSteady);
+    other_data = calloc(1, kOtherBytes);
+    if (other_data == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+    measure_cold("self_isend_recv_wait_cold", self_message, 3);
+    measure_cold("self_barrier_cold", self_barrier, 1);
     MPI_Irecv(in, 1, MPI_DOUBLE, 0, 2, MPI_COMM_SELF, &pending);
     measure("failed_test", failed_test, n, 1, kSteady);
     MPI_Send(out, 1, MPI_DOUBLE, 0, 2, MPI_COMM_SELF);

@@ -13,11 +13,17 @@
 #include <x86intrin.h>
 #endif
 
+#include "spank_plugin/capture/switch_mark.h"
+
 namespace lbf::capture {
 
 inline constexpr std::uint64_t kDefaultCpuThresholdNs = 100'000;  // gaps shorter than this are taken on trust
+inline constexpr std::uint64_t kReadsInThreshold = 100;           // ... and than so many readings of the CPU clock
 inline constexpr std::uint64_t kOffCpuToleranceNs = 20'000;       // less than this off the processor is noise
 inline constexpr std::uint64_t kPureLoopNs = 2'000;               // between two failed polls: a polling loop
+// Gaps and calls from this length on are judged by the CPU clock, and it is read again after ten times that, whatever the
+// thread's mark of switches says: a hypervisor's part is in the clock alone.
+inline constexpr std::uint64_t kTrustedMarkNs = 1'000'000;
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 inline std::uint64_t read_clock_ns(clockid_t clock) noexcept {
@@ -38,6 +44,7 @@ struct TickClock {
   std::uint64_t cpu_threshold = kNever;  // ticks; kNever until the rate is known
   std::uint64_t off_cpu_tolerance = 0;   // ticks
   std::uint64_t pure_loop = 0;           // ticks
+  std::uint64_t trusted_mark = 0;        // ticks
   std::uint64_t cpu_read = 0;            // ticks that one read of the CPU clock costs
   std::uint64_t tick_read = 0;           // the same for ticks_now
 };
@@ -100,7 +107,9 @@ constexpr std::uint64_t delay_in_call(std::uint64_t call, std::uint64_t wall, st
   return delay < call / 2 ? delay : call / 2;
 }
 
-// A thread's CPU clock and the reference that gaps are judged against. Used by its own thread only.
+// A thread's CPU clock and the reference that gaps are judged against. Used by its own thread only. Where the thread's
+// mark says that it had its processor all the time, the clock is not read: a system call, which takes microseconds where
+// the program has the caches.
 class ProcessClock {
  public:
   // Opens what tells run delay from blocking: /proc/thread-self/schedstat (field 2: ns spent runnable without
@@ -121,12 +130,17 @@ class ProcessClock {
   // taken on trust stays bounded. While no long gap occurs the second kind of renewal is made ever rarer, up
   // to 16 thresholds.
   bool wants_renewal(std::uint64_t enter, std::uint64_t now) const noexcept {
-    return now - reference_ticks_ >= renew_after_ || now - enter >= tick_clock.cpu_threshold;
+    return now - looked_ticks_ >= renew_after_ || now - enter >= threshold_;
   }
   // Returns delay_in_call(): 0 where it was not off the processor for longer than the tolerance.
   std::uint64_t renew_after_call(std::uint64_t enter, std::uint64_t now) noexcept;
-  // The thread's processor time, as last read.
-  std::uint64_t cpu_ns() const noexcept { return reference_cpu_ns_; }
+  // The thread's processor time when its clock was last looked at.
+  std::uint64_t cpu_ns() const noexcept { return cpu_ns_; }
+  // The shortest gap that is worth a look: tick_clock.cpu_threshold, or where a reading takes longer than it did then,
+  // 100 of them, up to a millisecond.
+  std::uint64_t threshold() const noexcept { return threshold_; }
+  // What all readings took, in ticks.
+  std::uint64_t spent_ticks() const noexcept { return spent_ticks_; }
 
  private:
   struct RunDelay {
@@ -135,12 +149,21 @@ class ProcessClock {
     std::uint64_t involuntary = 0;  // getrusage
   };
   RunDelay read_run_delay() const noexcept;
+  // Of TICKS that end NOW, whether all were on the processor, and all since the reference; then that is noted.
+  bool was_on_processor(std::uint64_t ticks, std::uint64_t now) noexcept;
+  void read_clock() noexcept;
   // That of OFF ticks off the processor, as of NOW.
   std::uint64_t take_delay_ticks(const RunDelay& now, std::uint64_t off) noexcept;
 
   int schedstat_fd_ = -1;
+  SwitchMark mark_;
   std::uint64_t reference_cpu_ns_ = 0;
   std::uint64_t reference_ticks_ = 0;
+  std::uint64_t looked_ticks_ = 0;  // the reference, or when the mark was last found intact
+  std::uint64_t cpu_ns_ = 0;        // then
+  std::uint64_t spent_ticks_ = 0;
+  std::uint64_t read_cost_ = 0;  // ticks, the mean of the last ones
+  std::uint64_t threshold_ = kNever;
   std::uint64_t renew_after_ = kNever;
   RunDelay reference_delay_{};
   std::uint64_t off_in_parts_ = 0;  // since reference_delay_ was read

@@ -174,21 +174,25 @@ void finish_after_change(Thread& thread, std::uint16_t function) noexcept {
 }
 
 void Call::judge_long_gap() noexcept {
+  const std::uint64_t spent = thread_->clock.spent_ticks();
   GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_, off_in_parts_of_gap(*thread_));
   judge_pool(*thread_, gap_, enter_, function_, split);
   adjust_gap(*thread_, split);
   thread_->procedures.gap_off_ticks = split.preempted + split.blocked;
-  thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
+  thread_->cost.beside_calls_ticks += thread_->clock.spent_ticks() - spent;
+  thread_->cpu_threshold = std::min(thread_->clock.threshold(), gap_);  // this gap was judged, and stays so
+  thread_->header->cpu_threshold_ticks.store(thread_->cpu_threshold, std::memory_order_relaxed);
 }
 
 std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
+  const std::uint64_t spent = thread_->clock.spent_ticks();
   const std::uint64_t delay = thread_->clock.renew_after_call(enter_, now);
   if (delay > 0 && thread_->ring.recorded()) thread_->ring.delay_call(delay);
   if (thread_->pool.wants_call(now - enter_)) [[unlikely]] {
     thread_->pool.note_call(now - enter_, thread_->clock.cpu_ns());
     thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
   }
-  thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
+  thread_->cost.beside_calls_ticks += thread_->clock.spent_ticks() - spent;
   return ticks_now();
 }
 

@@ -1,6 +1,9 @@
 // Decisions 6 and 7 as arithmetic, and the clocks that feed them.
 #include <gtest/gtest.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <thread>
 
 #include "spank_plugin/capture/clock.h"
 
@@ -95,7 +98,7 @@ class ProcessClockTest : public testing::Test {
 };
 
 TEST_F(ProcessClockTest, ThresholdKeepsTheReadingBelowOnePercent) {
-  EXPECT_GE(tick_clock.cpu_threshold, 100 * tick_clock.cpu_read);
+  EXPECT_GE(tick_clock.cpu_threshold, kReadsInThreshold * tick_clock.cpu_read);
   EXPECT_GE(tick_clock.cpu_threshold + 1, ticks_from_ns(kDefaultCpuThresholdNs));
 }
 
@@ -144,6 +147,112 @@ TEST_F(ProcessClockTest, RenewalsBecomeRareWhileAllIsShort) {
   // 1 + 2 + 4 + 8 + 16 thresholds, then every 16: about 9 in 100; at one in each threshold it would be 100.
   EXPECT_GE(renewals, 3u);
   EXPECT_LE(renewals, 12u);
+}
+
+// A thread's mark, where the C library and the kernel have what it is made of.
+class SwitchMarkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    switch_marks_start();
+    mark_.open();
+    mark_.set();
+    if (!intact_at_once()) GTEST_SKIP() << "no restartable sequences here";
+  }
+  void TearDown() override { mark_.close(); }
+  // Between the two other programs may get the processor: in one of many tries none does.
+  bool intact_at_once() {
+    for (int i = 0; i < 1000; ++i) {
+      mark_.set();
+      if (mark_.intact()) return true;
+    }
+    return false;
+  }
+  SwitchMark mark_;
+};
+
+TEST_F(SwitchMarkTest, SleepBreaksIt) {
+  for (int i = 0; i < 20; ++i) {
+    mark_.set();
+    const timespec moment{0, 1};
+    nanosleep(&moment, nullptr);
+    EXPECT_FALSE(mark_.intact());
+  }
+}
+
+TEST_F(SwitchMarkTest, SystemCallsThatDoNotSleepLeaveIt) {
+  bool left = false;
+  for (int i = 0; i < 1000 && !left; ++i) {
+    mark_.set();
+    getppid();
+    left = mark_.intact();
+  }
+  EXPECT_TRUE(left);
+}
+
+TEST_F(SwitchMarkTest, ClosedIsNotIntact) {
+  mark_.set();
+  mark_.close();
+  EXPECT_FALSE(mark_.intact());
+  mark_.set();
+  EXPECT_FALSE(mark_.intact());
+}
+
+TEST_F(SwitchMarkTest, OneOfAnotherThreadIsNotTouchedWhenItIsClosed) {
+  SwitchMark of_thread;
+  std::thread([&] { of_thread.open(); }).join();
+  of_thread.close();
+  EXPECT_TRUE(intact_at_once());
+}
+
+// Without a system call: gaps and calls below a millisecond in which the thread had its processor.
+TEST_F(ProcessClockTest, WhereTheMarkIsIntactTheClockIsNotRead) {
+  SwitchMark mark;
+  mark.open();
+  mark.set();
+  if (!mark.intact()) GTEST_SKIP() << "no restartable sequences here";
+  std::uint64_t unread = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t leave = ticks_now();
+    while (ticks_now() - leave < 2 * tick_clock.cpu_threshold) {
+    }
+    const std::uint64_t spent = clock_.spent_ticks();
+    const GapSplit split = clock_.end_gap(leave, ticks_now());
+    if (clock_.spent_ticks() != spent) continue;
+    ++unread;
+    EXPECT_EQ(split.preempted + split.blocked, 0u);
+  }
+  EXPECT_GE(unread, 1u);
+}
+
+// 10 ms without a switch: read all the same, and what it says is what passed.
+TEST_F(ProcessClockTest, TheClockIsReadNowAndThenWhateverTheMarkSays) {
+  const std::uint64_t spent = clock_.spent_ticks();
+  const std::uint64_t begin_cpu = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::uint64_t begin = ticks_now();
+  while (ticks_now() - begin < 30 * tick_clock.trusted_mark) {
+    const std::uint64_t leave = ticks_now();
+    while (ticks_now() - leave < tick_clock.cpu_threshold) {
+    }
+    clock_.end_gap(leave, ticks_now());
+  }
+  EXPECT_GT(clock_.spent_ticks(), spent);
+  const double passed = static_cast<double>(read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu);
+  EXPECT_NEAR(static_cast<double>(clock_.cpu_ns() - begin_cpu), passed, 0.1 * passed);
+}
+
+// A gap of half a millisecond is below what the mark is trusted for; asleep it is blocked all the same.
+TEST_F(ProcessClockTest, ShortSleepsAreBlocked) {
+  std::uint64_t blocked = 0, gaps = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t leave = ticks_now();
+    const timespec time{0, 500'000};
+    nanosleep(&time, nullptr);
+    const std::uint64_t enter = ticks_now();
+    const GapSplit split = clock_.end_gap(leave, enter);
+    blocked += split.blocked + split.preempted;
+    gaps += enter - leave;
+  }
+  EXPECT_GE(blocked, gaps - gaps / 5);
 }
 
 }  // namespace
