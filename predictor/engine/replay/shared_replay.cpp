@@ -99,12 +99,14 @@ bool SharedReplay::start_threads(ProcessIndex index, const Op& op, Seconds now_s
   bring_to(node, now_s);  // at the old rate
   process.further_threads = demand.together_s > 0 ? demand.threads - 1 : 0;
   node.further_threads += process.further_threads;
+  node.beside += process.further_threads;
   return start_work(index, undisturbed_s(index, demand.together_s, ran.threads), now_s);
 }
 
 // The node is at this time.
 void SharedReplay::finish_row(Process& process, const Op& op) {
   nodes_[process.node].further_threads -= process.further_threads;
+  nodes_[process.node].beside -= process.further_threads;
   process.further_threads = 0;
   store_.note_row_use(op);
 }
@@ -163,6 +165,7 @@ void SharedReplay::count_at_device(ProcessIndex index, int change, Seconds now_s
   process.at_device = change > 0;
   bring_to(node, now_s);
   node.at_devices += static_cast<std::size_t>(change);
+  node.beside += static_cast<std::size_t>(change);
   schedule(process.node);
 }
 
@@ -172,6 +175,7 @@ void SharedReplay::count_awake(ProcessIndex index, int change, Seconds now_s) {
   process.awake = change > 0;
   bring_to(node, now_s);
   node.awake += static_cast<std::size_t>(change);
+  if (node.spins) node.beside += static_cast<std::size_t>(change);
   schedule(process.node);
 }
 
@@ -183,6 +187,7 @@ void SharedReplay::begin_counting_awake() {
         process.actor || process.waits_for == kNoMessage ? nullptr : store_.front(index, process.cursor);
     process.awake = op != nullptr && op->kind != OpKind::kLook;
     nodes_[process.node].awake += process.awake ? 1 : 0;
+    if (process.awake && nodes_[process.node].spins) ++nodes_[process.node].beside;
   }
 }
 

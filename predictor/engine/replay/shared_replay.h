@@ -90,25 +90,26 @@ class SharedReplay final : public Replay {
   };
   // A group of groups_: a node, or one of its memory domains.
   struct Node {
-    Seconds time_s = 0;               // group time: up to here the virtual clock was brought
-    Seconds virtual_s = 0;            // work that each runnable process got since the node was last idle
-    std::vector<Work> runnable;       // heap by end
+    Seconds time_s = 0;          // group time: up to here the virtual clock was brought
+    Seconds virtual_s = 0;       // work that each runnable process got since the node was last idle
+    std::vector<Work> runnable;  // heap by end
+    std::size_t beside = 0;   // awake (where `spins`), further_threads, at_devices: they have a share beside `runnable`
+    std::size_t looking = 0;  // processes in a kVainLooks
+    double undisturbed = 1;   // so many processes work at full speed
+    double speed = 1;
+    double cores = 1;
     std::size_t awake = 0;            // processes that wait, not asleep; counted where counts_awake_
-    std::size_t looking = 0;          // processes in a kVainLooks
     std::size_t further_threads = 0;  // of its processes
     std::size_t at_devices = 0;       // processes that wait for their devices and keep their share
     bool spins = false;               // who is awake keeps its share of the processors
+    bool takes_turns = false;         // its waiting processes do
+    bool yields = false;              // it has more ranks than processors, and who looks in vain gives its own away
     // Processes that wait for a message now, and how many did just before the last time that changed.
     std::size_t waiting = 0;
     std::size_t waiting_before = 0;
     Seconds waiting_since_s = 0;  // when `waiting` last changed
-    bool takes_turns = false;     // its waiting processes do
-    bool yields = false;          // it has more ranks than processors, and who looks in vain gives its own away
     Seconds turn_s = 0;           // work of one vain poll of another waiting process
     Seconds switch_s = 0;         // work until a process that waited for one of the node has its processor
-    double speed = 1;
-    double cores = 1;
-    double undisturbed = 1;  // so many processes work at full speed
   };
   void add_processes();
   void grow_messages();
@@ -118,8 +119,7 @@ class SharedReplay final : public Replay {
   double rate(const Node& node) const {
     if (node.looking > 0) [[unlikely]]
       return looking_rate(node);
-    const double sharers = static_cast<double>(node.runnable.size() + (node.spins ? node.awake : 0) +
-                                               node.further_threads + node.at_devices);
+    const auto sharers = static_cast<double>(node.runnable.size() + node.beside);
     return sharers <= node.undisturbed ? node.speed : crowded_rate(node, sharers);
   }
   // Where some rank looks in vain.
