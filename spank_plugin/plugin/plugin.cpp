@@ -30,10 +30,11 @@ std::span<char* const> arguments_of(int ac, char* av[]) {
   return {av, static_cast<std::size_t>(ac > 0 && av != nullptr ? ac : 0)};
 }
 
-void dispatch_init_post_opt() {
+void dispatch_init_post_opt(SpankHandle spank) {
   const spank_context_t context = spank_context();
   if (context == S_CTX_LOCAL) lbf::plugin::srun::init_post_opt();
   if (context == S_CTX_ALLOCATOR) lbf::plugin::allocator::init_post_opt();
+  if (context == S_CTX_REMOTE) lbf::plugin::stepd::init_post_opt(spank);
 }
 
 void dispatch_exit() {
@@ -51,8 +52,8 @@ int slurm_spank_init(spank_t spank, int ac, char* av[]) {
   return guarded("init", [&] { lbf::plugin::init(SpankHandle(spank), arguments_of(ac, av)); });
 }
 
-int slurm_spank_init_post_opt(spank_t, int, char*[]) {
-  return guarded("init_post_opt", [] { dispatch_init_post_opt(); });
+int slurm_spank_init_post_opt(spank_t spank, int, char*[]) {
+  return guarded("init_post_opt", [&] { dispatch_init_post_opt(SpankHandle(spank)); });
 }
 
 int slurm_spank_local_user_init(spank_t spank, int, char*[]) {

@@ -74,6 +74,7 @@ void exit();
 }  // namespace allocator
 
 namespace stepd {
+void init_post_opt(SpankHandle spank);
 void user_init(SpankHandle spank);
 void task_init(SpankHandle spank);
 void task_exit(SpankHandle spank);

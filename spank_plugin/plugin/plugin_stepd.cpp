@@ -92,20 +92,24 @@ void pass_restart_count(const SpankHandle& spank) {
 }
 
 // So that the programs of mpirun on all nodes, and the script's sruns, are of one job. An interactive step has it from
-// its srun.
+// its srun. REQUIRES: slurmstepd has its root rights: Slurm 26.05's ends, and the job with it, where slurmctld is asked
+// without them ("fatal: auth_g_create: pthread_rwlock_rdlock()").
 void pass_submit_time(const SpankHandle& spank, std::uint32_t step_id) {
   const auto job = spank.item<std::uint32_t>(S_JOB_ID);
   if (!job) return;
   const Environment environment = [&spank](const std::string& name) { return spank.environment(name.c_str()); };
   const std::uint32_t whole = whole_job(environment, *job);
   if (step_id != SLURM_BATCH_SCRIPT && known_submit(environment, whole)) return;
-  // 26.05's slurmstepd ends where a plugin asks slurmctld here ("fatal: auth_g_create: pthread_rwlock_rdlock()"), and the
-  // job with it. The script's sruns ask themselves; programs of mpirun are without it.
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
-  spank.unset_environment(kSubmitVariable);
-  return;
-#endif
   spank.set_environment(kSubmitVariable, ask_submit(whole).text());
+}
+
+bool is_script(std::optional<std::uint32_t> step_id) {
+  return step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP);
+}
+
+UserRequest request_of_job(const SpankHandle& spank) {
+  return {spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"), spank.environment("LBF_OVERHEAD"),
+          spank.environment("LBF_PROCEDURES"), spank.environment("LBF_LIMITS")};
 }
 
 // A step inside a step (srun started by a task or by a batch script), or a job submitted from one, inherits the outer
@@ -283,9 +287,15 @@ void warn_of_static(const std::vector<std::string>& command) {
 
 }  // namespace
 
+void init_post_opt(SpankHandle spank) {
+  const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
+  if (!is_script(step_id) || !decide(request_of_job(spank), false).predict || !state().admin) return;
+  pass_submit_time(spank, *step_id);
+}
+
 void user_init(SpankHandle spank) {
   const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
-  const bool script = step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP);
+  const bool script = is_script(step_id);
   state().script = script;
   if (script) {
     inherit_options(spank);
@@ -295,18 +305,14 @@ void user_init(SpankHandle spank) {
     }
   }
   if (!script && (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID)) return;
-  const UserRequest environment{spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"),
-                                spank.environment("LBF_OVERHEAD"), spank.environment("LBF_PROCEDURES"),
-                                spank.environment("LBF_LIMITS")};
   // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only,
   // the first node says.
   const bool first_node = spank.item<std::uint32_t>(S_JOB_NODEID).value_or(0) == 0;
   const bool told = spank.environment(kConfigToldVariable).has_value();
-  const StepConfig& step = decide(environment, first_node && !told && !state().admin);
+  const StepConfig& step = decide(request_of_job(spank), first_node && !told && !state().admin);
   const AdminConfig admin = state().admin.value_or(default_config());
   clear_capture(spank, admin);
   if (!step.predict || !state().admin) return;
-  if (script) pass_submit_time(spank, *step_id);
   // In a script mpirun may start programs on this node without any step.
   const std::vector<std::string> command = spank.arguments();
   const bool launcher = script || is_launcher(command);

@@ -111,7 +111,10 @@ TEST_F(JobSubmitTest, TheBatchStepAsksForItsSruns) {
   const auto start_script = [this] {
     start(S_CTX_REMOTE);
     give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+    const auto asked = host().asked;
     EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    EXPECT_EQ(host().asked, asked) << "Slurm 26.05 ends the job";
     const auto json = nlohmann::json::parse(contents(rings() + "/step.json"));
     wait_for("pid.txt");
     EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
