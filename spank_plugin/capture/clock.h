@@ -21,8 +21,8 @@ inline constexpr std::uint64_t kDefaultCpuThresholdNs = 100'000;  // gaps shorte
 inline constexpr std::uint64_t kReadsInThreshold = 100;           // ... and than so many readings of the CPU clock
 inline constexpr std::uint64_t kOffCpuToleranceNs = 20'000;       // less than this off the processor is noise
 inline constexpr std::uint64_t kPureLoopNs = 2'000;               // between two failed polls: a polling loop
-// Gaps and calls from this length on are judged by the CPU clock, and it is read again after ten times that, whatever the
-// thread's mark of switches says: a hypervisor's part is in the clock alone.
+// Gaps and calls from this length on are judged by the CPU clock, and it is read again after ten times that, whatever
+// the thread's mark of switches says: a hypervisor's part is in the clock alone.
 inline constexpr std::uint64_t kTrustedMarkNs = 1'000'000;
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
@@ -108,8 +108,8 @@ constexpr std::uint64_t delay_in_call(std::uint64_t call, std::uint64_t wall, st
 }
 
 // A thread's CPU clock and the reference that gaps are judged against. Used by its own thread only. Where the thread's
-// mark says that it had its processor all the time, the clock is not read: a system call, which takes microseconds where
-// the program has the caches.
+// mark says that it had its processor all the time, the clock is not read: a system call, which takes microseconds
+// where the program has the caches.
 class ProcessClock {
  public:
   // Opens what tells run delay from blocking: /proc/thread-self/schedstat (field 2: ns spent runnable without
