@@ -3,8 +3,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <thread>
-
 #include "spank_plugin/capture/clock.h"
 
 namespace lbf::capture::process_time_test {
@@ -195,13 +193,6 @@ TEST_F(SwitchMarkTest, ClosedIsNotIntact) {
   EXPECT_FALSE(mark_.intact());
   mark_.set();
   EXPECT_FALSE(mark_.intact());
-}
-
-TEST_F(SwitchMarkTest, OneOfAnotherThreadIsNotTouchedWhenItIsClosed) {
-  SwitchMark of_thread;
-  std::thread([&] { of_thread.open(); }).join();
-  of_thread.close();
-  EXPECT_TRUE(intact_at_once());
 }
 
 // Without a system call: gaps and calls below a millisecond in which the thread had its processor.
