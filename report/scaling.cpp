@@ -41,7 +41,8 @@ std::uint32_t nodes_for(std::uint32_t ranks, std::uint32_t ranks_per_node) {
 // Empty: it can be used.
 std::string why_not(const Step& step) {
   if (step.running()) return "it is running: ask when it is over";
-  if (step.state == StepState::kPartial) return "it is partial: " + step.why_partial;
+  if (step.state == StepState::kPartial)
+    return "it is partial: " + (step.why_partial.empty() ? "lbfd gives no reason" : step.why_partial);
   if (!step.path_work_s || !step.path_rank_work_s || ranks_of(step) == 0) {
     return "lbfd has not replayed what its time is made of: it was stored by an earlier lbf, or lbfd had no room; "
            "run it again";

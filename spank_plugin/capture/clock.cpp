@@ -35,6 +35,12 @@ std::uint64_t parse_number(const char** p, const char* end) noexcept {
   return value;
 }
 
+// The mean of the last costs of a reading, where one that took COST is the next. One in which the thread lost its
+// processor says nothing.
+std::uint64_t mean_with(std::uint64_t mean, std::uint64_t cost) noexcept {
+  return cost <= tick_clock.off_cpu_tolerance ? (7 * mean + cost) / 8 : mean;
+}
+
 }  // namespace
 
 void clock_start() noexcept {
@@ -94,33 +100,40 @@ void ProcessClock::close() noexcept {
   schedstat_fd_ = -1;
 }
 
-ProcessClock::RunDelay ProcessClock::read_run_delay() const noexcept {
+ProcessClock::RunDelay ProcessClock::read_run_delay() noexcept {
+  const std::uint64_t begin = ticks_now();
   RunDelay delay;
-  if (schedstat_fd_ >= 0) {
-    char text[96];
-    const ssize_t length = pread(schedstat_fd_, text, sizeof(text), 0);
-    if (length > 0) {
-      const char* p = text;
-      parse_number(&p, text + length);  // field 1: CPU time, stale by up to a tick: not used
-      delay.delay_ns = parse_number(&p, text + length);
-      return delay;
-    }
-  }
   rusage usage{};
-  if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+  if (char text[96]; schedstat_fd_ >= 0) {
+    const ssize_t length = pread(schedstat_fd_, text, sizeof(text), 0);
+    const char* p = text;
+    const char* const end = text + (length > 0 ? length : 0);
+    parse_number(&p, end);  // field 1: CPU time, stale by up to a tick: not used
+    delay.delay_ns = parse_number(&p, end);
+  } else if (getrusage(RUSAGE_THREAD, &usage) == 0) {
     delay.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
     delay.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
   }
+  const std::uint64_t cost = ticks_now() - begin;
+  spent_ticks_ += cost;
+  delay_read_cost_ = mean_with(delay_read_cost_, cost);
   return delay;
 }
 
-std::uint64_t ProcessClock::take_delay_ticks(const RunDelay& now, std::uint64_t off) noexcept {
+std::uint64_t ProcessClock::take_delay_ticks(std::uint64_t off, bool in_call) noexcept {
+  const RunDelay now = read_run_delay();
   const RunDelay before = std::exchange(reference_delay_, now);
   const std::uint64_t in_parts = std::exchange(off_in_parts_, 0);
-  if (schedstat_fd_ >= 0) return delay_outside_parts(off, in_parts, ticks_from_ns(now.delay_ns - before.delay_ns));
-  const std::uint64_t involuntary = now.involuntary - before.involuntary;
-  const std::uint64_t all = involuntary + now.voluntary - before.voluntary;
-  return all == 0 ? 0 : off / all * involuntary;
+  const std::uint64_t all_off = delay_share_.unread() + off;
+  std::uint64_t delay = 0;
+  if (schedstat_fd_ >= 0) {
+    const std::uint64_t delay_ns = now.delay_ns > before.delay_ns ? now.delay_ns - before.delay_ns : 0;
+    delay = delay_outside_parts(all_off, in_parts, ticks_from_ns(delay_ns));
+  } else if (const std::uint64_t all = now.involuntary - before.involuntary + now.voluntary - before.voluntary;
+             all > 0) {
+    delay = all_off / all * (now.involuntary - before.involuntary);
+  }
+  return delay_share_.settle(off, delay, in_call);
 }
 
 void ProcessClock::read_clock() noexcept {
@@ -129,8 +142,7 @@ void ProcessClock::read_clock() noexcept {
   cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::uint64_t cost = ticks_now() - begin;
   spent_ticks_ += cost;
-  // One in which the thread lost its processor says nothing.
-  if (cost <= tick_clock.off_cpu_tolerance) read_cost_ = (7 * read_cost_ + cost) / 8;
+  read_cost_ = mean_with(read_cost_, cost);
   threshold_ = std::clamp(kReadsInThreshold * read_cost_, tick_clock.cpu_threshold,
                           std::max(tick_clock.cpu_threshold, tick_clock.trusted_mark));
 }
@@ -149,6 +161,7 @@ void ProcessClock::renew() noexcept {
   reference_cpu_ns_ = cpu_ns_;
   reference_ticks_ = looked_ticks_ = ticks_now();
   reference_delay_ = read_run_delay();
+  delay_share_ = DelayShare{};
   off_in_parts_ = 0;
   renew_after_ = threshold_;
 }
@@ -171,10 +184,8 @@ GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter, st
   const GapSplit without_parts = split_gap(gap, own_cpu, trusted, 0, 0);
   off_in_parts_ += in_parts < without_parts.blocked ? in_parts : without_parts.blocked;  // the rest of them spun
   GapSplit split = split_gap(gap, cpu, trusted, 0, tick_clock.off_cpu_tolerance);
-  if (split.blocked > 0) {  // off the processor: find out why; costs nothing that the program would notice now
-    const std::uint64_t delay = take_delay_ticks(read_run_delay(), split.blocked);
-    split = split_gap(gap, cpu, trusted, delay, tick_clock.off_cpu_tolerance);
-  }
+  if (split.blocked > 0)  // off the processor: find out why
+    split = split_gap(gap, cpu, trusted, take_delay_ticks(split.blocked, false), tick_clock.off_cpu_tolerance);
   reference_cpu_ns_ = cpu_ns_;
   reference_ticks_ = looked_ticks_ = now;
   return split;
@@ -186,8 +197,11 @@ std::uint64_t ProcessClock::renew_after_call(std::uint64_t enter, std::uint64_t 
     read_clock();
     const std::uint64_t wall = now - reference_ticks_;
     const std::uint64_t cpu = ticks_from_ns(cpu_ns_ - reference_cpu_ns_);
-    if (wall > cpu + tick_clock.off_cpu_tolerance)
-      in_call = delay_in_call(now - enter, wall, cpu, take_delay_ticks(read_run_delay(), wall - cpu));
+    if (wall > cpu + tick_clock.off_cpu_tolerance) {
+      const std::uint64_t off = wall - cpu;
+      const bool read = delay_share_.is_worth_reading(off, delay_read_cost_);
+      in_call = delay_in_call(now - enter, wall, cpu, read ? take_delay_ticks(off, true) : delay_share_.estimate(off));
+    }
     reference_cpu_ns_ = cpu_ns_;
     reference_ticks_ = looked_ticks_ = ticks_now();
   }

@@ -107,6 +107,41 @@ constexpr std::uint64_t delay_in_call(std::uint64_t call, std::uint64_t wall, st
   return delay < call / 2 ? delay : call / 2;
 }
 
+// Run delay of calls that were off the processor, where reading it after each of them would be dear: between two
+// readings a call has the share of time off the processor that the last reading found; the next one makes good what was
+// too little or too much by then. All in ticks.
+class DelayShare {
+ public:
+  // Whether what a reading costs is less than 1 % of the time off the processor that it tells of, OFF being the last of
+  // it.
+  bool is_worth_reading(std::uint64_t off, std::uint64_t cost) const noexcept {
+    return unread_ + off >= kReadsInThreshold * cost;
+  }
+  // Of OFF more ticks, without a reading.
+  std::uint64_t estimate(std::uint64_t off) noexcept {
+    const auto delay = static_cast<std::uint64_t>(share_ * static_cast<double>(off));
+    unread_ += off;
+    given_ += delay;
+    return delay;
+  }
+  // Of the last OFF ticks, where all since the last reading had DELAY. What a call had is what the next ones are
+  // expected to have; a gap tells nothing of them.
+  std::uint64_t settle(std::uint64_t off, std::uint64_t delay, bool in_call) noexcept {
+    const std::uint64_t whole = unread_ + off;
+    if (in_call && whole > 0) share_ = delay < whole ? static_cast<double>(delay) / static_cast<double>(whole) : 1;
+    const std::uint64_t left = delay > given_ ? delay - given_ : 0;
+    unread_ = given_ = 0;
+    return left;
+  }
+  // Time off the processor that no reading told of yet.
+  std::uint64_t unread() const noexcept { return unread_; }
+
+ private:
+  std::uint64_t unread_ = 0;
+  std::uint64_t given_ = 0;  // of unread_
+  double share_ = 0;
+};
+
 // A thread's CPU clock and the reference that gaps are judged against. Used by its own thread only. Where the thread's
 // mark says that it had its processor all the time, the clock is not read: a system call, which takes microseconds
 // where the program has the caches.
@@ -139,7 +174,7 @@ class ProcessClock {
   // The shortest gap that is worth a look: tick_clock.cpu_threshold, or where a reading takes longer than it did then,
   // 100 of them, up to a millisecond.
   std::uint64_t threshold() const noexcept { return threshold_; }
-  // What all readings took, in ticks.
+  // What all readings took, of the CPU clock and of the run delay, in ticks.
   std::uint64_t spent_ticks() const noexcept { return spent_ticks_; }
 
  private:
@@ -148,12 +183,12 @@ class ProcessClock {
     std::uint64_t voluntary = 0;    // getrusage
     std::uint64_t involuntary = 0;  // getrusage
   };
-  RunDelay read_run_delay() const noexcept;
+  RunDelay read_run_delay() noexcept;
   // Of TICKS that end NOW, whether all were on the processor, and all since the reference; then that is noted.
   bool was_on_processor(std::uint64_t ticks, std::uint64_t now) noexcept;
   void read_clock() noexcept;
-  // That of OFF ticks off the processor, as of NOW.
-  std::uint64_t take_delay_ticks(const RunDelay& now, std::uint64_t off) noexcept;
+  // That of OFF ticks off the processor, the last ones, in a call or in a gap, read now.
+  std::uint64_t take_delay_ticks(std::uint64_t off, bool in_call) noexcept;
 
   int schedstat_fd_ = -1;
   SwitchMark mark_;
@@ -166,7 +201,9 @@ class ProcessClock {
   std::uint64_t threshold_ = kNever;
   std::uint64_t renew_after_ = kNever;
   RunDelay reference_delay_{};
-  std::uint64_t off_in_parts_ = 0;  // since reference_delay_ was read
+  DelayShare delay_share_;
+  std::uint64_t delay_read_cost_ = 0;  // ticks, the mean of the last ones
+  std::uint64_t off_in_parts_ = 0;     // since reference_delay_ was read
 };
 
 }  // namespace lbf::capture

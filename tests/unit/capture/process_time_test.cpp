@@ -57,6 +57,47 @@ TEST(SplitGapTest, RunDelayIsNeverMoreThanTheTimeOffTheProcessor) {
   }
 }
 
+TEST(DelayShareTest, IsReadWhereThatIsWorthIt) {
+  DelayShare share;
+  EXPECT_FALSE(share.is_worth_reading(99 * 10, 10));
+  EXPECT_TRUE(share.is_worth_reading(100 * 10, 10));
+  share.estimate(600);
+  EXPECT_FALSE(share.is_worth_reading(399, 10));
+  EXPECT_TRUE(share.is_worth_reading(400, 10)) << "many short ones are worth as much";
+}
+
+TEST(DelayShareTest, CallsBetweenTwoReadingsHaveTheShareOfTheLastOne) {
+  DelayShare share;
+  EXPECT_EQ(share.estimate(1000), 0u) << "nothing was read yet";
+  EXPECT_EQ(share.settle(1000, 500, true), 500u);
+  EXPECT_EQ(share.estimate(400), 100u);
+  EXPECT_EQ(share.estimate(800), 200u);
+  EXPECT_EQ(share.unread(), 1200u);
+}
+
+TEST(DelayShareTest, TheNextReadingMakesGood) {
+  DelayShare share;
+  share.settle(1000, 500, true);
+  share.estimate(600);  // 300
+  EXPECT_EQ(share.settle(400, 700, true), 400u) << "700 in all, 300 given";
+  EXPECT_EQ(share.unread(), 0u);
+  share.estimate(1000);  // 700
+  EXPECT_EQ(share.settle(100, 500, true), 0u) << "more was given than there was";
+}
+
+TEST(DelayShareTest, GapsTellNothingOfCalls) {
+  DelayShare share;
+  share.settle(1000, 100, true);
+  EXPECT_EQ(share.settle(1000, 1000, false), 1000u);
+  EXPECT_EQ(share.estimate(1000), 100u);
+}
+
+TEST(DelayShareTest, IsNeverMoreThanAll) {
+  DelayShare share;
+  share.settle(1000, 5000, true);
+  EXPECT_EQ(share.estimate(1000), 1000u);
+}
+
 TEST(DelayInCallTest, IsTheRunDelay) {
   EXPECT_EQ(delay_in_call(10'000, 10'000, 4'000, 3'000), 3'000u);
   EXPECT_EQ(delay_in_call(10'000, 10'000, 4'000, 0), 0u);

@@ -292,6 +292,8 @@ TEST(Scaling, RefusesRunsWithoutACommonProblem) {
                 other.why_partial = "rank 3 was lost";
               }),
               HasSubstr("job 13.0: it is partial: rank 3 was lost"));
+  EXPECT_THAT(with([](Step& other) { other.state = StepState::kPartial; }),
+              HasSubstr("job 13.0: it is partial: lbfd gives no reason"));
   EXPECT_THAT(with([](Step& other) { other.path_work_s.reset(); }),
               HasSubstr("job 13.0: lbfd has not replayed what its time is made of"));
 }
