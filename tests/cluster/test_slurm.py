@@ -193,8 +193,8 @@ class Slurm(ClusterCase):
         command = f"srun {MPI} --nodes=1 --ntasks=1 {program} 20 : --nodes=1 --ntasks=2 {program} 20"
         size = ("--nodes=2", "--ntasks=4")
         _, printed = self.batch(f"timeout --kill-after=5 20 {command}; echo status $?\n", *size)
-        if "status 124" in printed or "status 137" in printed:
-            self.skipTest("an MPI program over components of an ordinary job hangs bare here")
+        if any(words in printed for words in ("status 124", "status 137", "mpi/pmi2: failed to send temp kvs")):
+            self.skipTest("an MPI program over components of an ordinary job hangs or fails bare here")
         self.assertIn("status 0", printed, "bare")
         jobs, printed = self.batch(f"{command}\n", "--lbf-predict", *size)
         step = self.step(jobs[0])
