@@ -32,7 +32,8 @@ class Eztrace(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(("LBF_", "SLURM_"))}
         self.env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
-                        OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl="vader,self",
+                        OMPI_MCA_rmaps_base_oversubscribe="1", PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe",
+                        OMPI_MCA_btl="vader,self",
                         OMPI_MCA_btl_vader_single_copy_mechanism="none", HOME=self.work)
 
     def run_command(self, *command, status=0):
