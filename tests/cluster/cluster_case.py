@@ -39,7 +39,7 @@ STARTING_FAULTS = re.compile(
     # come between.
     r"Signal: Segmentation fault.*\n(?:.*\n)*?(\[\S+\]) Failing at address: \(nil\)\n(?:(?!\1).*\n)*\1 \[ 0\] \S*libc\.so.*\n"
     r"(?:(?!\1).*\n)*\1 \*\*\* End of error message"
-    # Open MPI 5.0's message that comes inside MPI_Init, before there is a communicator for it.
+    # Open MPI 5.0, at a message that comes inside MPI_Init.
     r"|Caught signal 11 \(Segmentation fault(?:.*\n)+?.*\(mca_pml_ob1_recv_frag_callback_match\+(?:.*\n)+?.*\(ompi_mpi_init\+"
     # Slurm's PMIx plugin takes another node's credential for a stranger's.
     r"|mpi/pmix_v\d: _auth_cred_verify: .*Invalid authentication credential")
