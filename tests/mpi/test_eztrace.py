@@ -76,7 +76,8 @@ class Eztrace(unittest.TestCase):
     def test_messages_are_those_of_the_capture(self):
         anchor = self.traced()
         imported = self.run_command(LBF_TRACE, "import", anchor, "-o", "t.lbfw")
-        self.assertIn("requests have no record of their end", imported.stderr)
+        if "version 2.0" in self.run_command("eztrace", "--version").stdout:  # 2.1 has all records
+            self.assertIn("requests have no record of their end", imported.stderr)
         theirs = self.info("t.lbfw")
         self.assertEqual((4, MESSAGES, MESSAGE_BYTES), (theirs["ranks"], theirs["messages"], theirs["message_bytes"]))
         job = self.captured()

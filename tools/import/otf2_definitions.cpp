@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <numeric>
@@ -99,6 +100,7 @@ struct Reading {
   struct Thread {
     OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
     OTF2_LocationGroupRef process = OTF2_UNDEFINED_LOCATION_GROUP;
+    OTF2_StringRef name = OTF2_UNDEFINED_STRING;
   };
   struct NamedRegion {
     OTF2_StringRef name = OTF2_UNDEFINED_STRING;
@@ -138,6 +140,7 @@ struct Reading {
   }
 
   void number_ranks();
+  void know_eztrace();
   void name_regions();
   void find_nodes();
   void make_communicators();
@@ -177,9 +180,9 @@ OTF2_CallbackCode on_process(void* user, OTF2_LocationGroupRef self, OTF2_String
   reading(user).processes[self] = {type, parent};
   return OTF2_CALLBACK_SUCCESS;
 }
-OTF2_CallbackCode on_location(void* user, OTF2_LocationRef self, OTF2_StringRef, OTF2_LocationType type, std::uint64_t,
-                              OTF2_LocationGroupRef process) {
-  reading(user).threads[self] = {type, process};
+OTF2_CallbackCode on_location(void* user, OTF2_LocationRef self, OTF2_StringRef name, OTF2_LocationType type,
+                              std::uint64_t, OTF2_LocationGroupRef process) {
+  reading(user).threads[self] = {type, process, name};
   return OTF2_CALLBACK_SUCCESS;
 }
 OTF2_CallbackCode on_region(void* user, OTF2_RegionRef self, OTF2_StringRef name, OTF2_StringRef canonical,
@@ -293,6 +296,18 @@ void Reading::number_ranks() {
   }
 }
 
+// EZTrace's archives (2.0, 2.1) name no creator; their locations are "P#0T#0" and so on.
+void Reading::know_eztrace() {
+  if (!made.creator.empty()) return;
+  const bool is_eztrace = std::all_of(world.begin(), world.end(), [this](OTF2_LocationRef location) {
+    unsigned process = 0, thread = 0;
+    int end = 0;
+    const std::string name = text(threads[location].name);
+    return std::sscanf(name.c_str(), "P#%uT#%u%n", &process, &thread, &end) == 2 && name.size() == std::size_t(end);
+  });
+  if (is_eztrace) made.writer = Writer::kEztrace;
+}
+
 void Reading::name_regions() {
   for (const auto& [ref, named] : regions) {
     Region region;
@@ -312,7 +327,6 @@ void Reading::name_regions() {
       region.kind = RegionKind::kBarrier;
     } else if (region.name == "EZTrace finalize") {
       region.kind = RegionKind::kEnd;
-      made.writer = Writer::kEztrace;  // whose archives name no creator
     }
     made.regions_.emplace(ref, std::move(region));
   }
@@ -448,8 +462,8 @@ Result<Definitions> Definitions::read(OTF2_Reader* reader, const std::string& an
   if (read != OTF2_SUCCESS)
     return invalid_input(anchor + ": its definitions cannot be read: " + OTF2_Error_GetDescription(read));
   if (reading.made.ticks_per_second == 0) reading.fail("its clock has no resolution");
-  for (const auto step :
-       {&Reading::number_ranks, &Reading::name_regions, &Reading::find_nodes, &Reading::make_communicators}) {
+  for (const auto step : {&Reading::number_ranks, &Reading::know_eztrace, &Reading::name_regions, &Reading::find_nodes,
+                          &Reading::make_communicators}) {
     if (reading.wrong.empty()) (reading.*step)();
   }
   if (!reading.wrong.empty()) return invalid_input(anchor + ": " + reading.wrong);

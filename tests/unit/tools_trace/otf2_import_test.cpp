@@ -511,6 +511,19 @@ TEST_F(Otf2Import, UnknownWritersAreNamed) {
               ElementsAre("0 coll 0.000000005 op=allreduce bytes=8", "0 exit 0"));
 }
 
+// EZTrace 2.1 has no region of its own any more.
+TEST_F(Otf2Import, EztraceIsKnownByTheNamesOfItsLocations) {
+  {
+    Otf2Writer out(folder(), 2, {.creator = "", .as_eztrace = true});
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      out.enter(rank, 0, "main");
+      out.collective(rank, 5, 6, "MPI_Allreduce", OTF2_COLLECTIVE_OP_ALLREDUCE, 16, 16);
+    }
+    out.close();
+  }
+  EXPECT_THAT(imported(2)[0], ElementsAre("0 coll 0.000000005 op=allreduce bytes=16", "0 exit 0"));
+}
+
 TEST_F(Otf2Import, DamagedArchivesAreRefused) {
   overlook_memory_of_otf2();
   {

@@ -19,7 +19,7 @@ class Otf2LostEnds : public TraceCommand {
  protected:
   void write_archive(std::uint32_t ranks, const std::function<void(Otf2Writer&)>& write) {
     std::filesystem::remove_all(dir_ + "/archive");
-    Otf2Writer out(dir_ + "/archive", ranks, {.creator = "", .world_is_defined_twice = true});
+    Otf2Writer out(dir_ + "/archive", ranks, {.creator = "", .as_eztrace = true});
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       out.enter(rank, 0, "Working");
       out.collective(rank, 100, 200, "MPI_Barrier", OTF2_COLLECTIVE_OP_BARRIER, 0, 0);

@@ -112,6 +112,11 @@ void Otf2Writer::write_definitions() {
                                   ? 1
                                   : 1 + *std::max_element(options_.node_of_rank.begin(), options_.node_of_rank.end());
   for (const char* text : {"machine", "node", "MPI_COMM_WORLD", "MPI", "thread"}) string(text);
+  const auto name_of_thread = [this](std::uint32_t rank, std::uint32_t thread) {
+    return options_.as_eztrace ? "P#" + std::to_string(rank) + "T#" + std::to_string(thread) : "thread";
+  };
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank)
+    for (std::uint32_t thread = 0; thread < options_.threads; ++thread) string(name_of_thread(rank, thread));
   for (const auto& [text, ref] : strings_) OTF2_GlobalDefWriter_WriteString(writer, ref, text.c_str());
   OTF2_GlobalDefWriter_WriteParadigm(writer, OTF2_PARADIGM_MPI, string("MPI"), OTF2_PARADIGM_CLASS_PROCESS);
   OTF2_GlobalDefWriter_WriteSystemTreeNode(writer, 0, string("machine"), string("machine"),
@@ -123,7 +128,7 @@ void Otf2Writer::write_definitions() {
     OTF2_GlobalDefWriter_WriteLocationGroup(writer, rank, string("thread"), OTF2_LOCATION_GROUP_TYPE_PROCESS, node + 1,
                                             OTF2_UNDEFINED_LOCATION_GROUP);
     for (std::uint32_t thread = 0; thread < options_.threads; ++thread) {
-      OTF2_GlobalDefWriter_WriteLocation(writer, location(rank, thread), string("thread"),
+      OTF2_GlobalDefWriter_WriteLocation(writer, location(rank, thread), string(name_of_thread(rank, thread)),
                                          OTF2_LOCATION_TYPE_CPU_THREAD, 2, rank);
     }
   }
@@ -137,9 +142,8 @@ void Otf2Writer::write_definitions() {
   if (options_.has_locations_group) {
     std::vector<std::uint64_t> locations;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) locations.push_back(location(rank));
-    OTF2_GlobalDefWriter_WriteGroup(writer, options_.world_is_defined_twice ? 1 : 0, string(""),
-                                    OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE, ranks_,
-                                    locations.data());
+    OTF2_GlobalDefWriter_WriteGroup(writer, options_.as_eztrace ? 1 : 0, string(""), OTF2_GROUP_TYPE_COMM_LOCATIONS,
+                                    OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE, ranks_, locations.data());
   }
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     OTF2_GlobalDefWriter_WriteGroup(writer, static_cast<OTF2_GroupRef>(i + 1), string(""), groups_[i].type,

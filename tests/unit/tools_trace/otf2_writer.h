@@ -19,7 +19,7 @@ class Otf2Writer {
     std::vector<std::uint32_t> node_of_rank{};     // empty: all on one
     std::uint32_t threads = 1;                     // of each rank
     bool has_locations_group = true;
-    bool world_is_defined_twice = false;
+    bool as_eztrace = false;  // the names of its locations; the world's group is defined twice
   };
   Otf2Writer(const std::string& folder, std::uint32_t ranks, Options options);
   explicit Otf2Writer(const std::string& folder, std::uint32_t ranks) : Otf2Writer(folder, ranks, Options{}) {}
