@@ -41,7 +41,7 @@ struct PluginState {
   // slurmstepd
   std::optional<RelayProcess> relay;
   std::string node;
-  std::string batch_job;  // of a batch script, as lbf-report -j takes it; empty: the step is none
+  std::string job_of_runs;  // whose runs of mpirun this step tells of, as lbf-report -j takes it; empty: of none
   std::uint32_t tasks_left = 0;
   bool script = false;  // a batch script or salloc's shell: no stream of its own could say that nothing was taken
   bool is_first_node = false;

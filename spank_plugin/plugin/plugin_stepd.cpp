@@ -247,7 +247,7 @@ void finish() {
       if (plugin.script && !relay.why().empty()) say("nothing of this job is predicted: " + relay.why());
       break;
     case RelayOutcome::kDeliveredRuns:
-      if (!plugin.batch_job.empty()) say("programs of mpirun: lbf-report -j " + plugin.batch_job);
+      if (!plugin.job_of_runs.empty()) say("programs of mpirun: lbf-report -j " + plugin.job_of_runs);
       break;
     case RelayOutcome::kSpooled:
       say(node + why + "; the events wait in " + plugin.admin->spool_dir + " and are delivered later");
@@ -319,7 +319,10 @@ void user_init(SpankHandle spank) {
   if (first_node && !launcher) warn_of_static(command);
   auto started = start(spank, admin, step, launcher ? StepKind::kLauncher : StepKind::kProgram);
   if (!started) say(started.error().message + kNoPrediction);
-  state().batch_job = *step_id == SLURM_BATCH_SCRIPT ? job_for_report(spank) : std::string();
+  // Ranks have the rings of the batch script, or of their launcher's step (Hydra's with srun --external-launcher); an
+  // interactive job's salloc tells of them itself.
+  const bool tells = *step_id == SLURM_BATCH_SCRIPT || (launcher && !script && first_node);
+  state().job_of_runs = tells ? job_for_report(spank) : std::string();
 }
 
 // In the task's process, as the user, where the task will be: job_container/tmpfs has given it a /dev/shm of its own

@@ -65,7 +65,7 @@ class JobNumbers(ClusterCase):
         script = os.path.join(self.work, "batch.sh")
         with open(script, "w", encoding="utf-8") as file:
             file.write(f"#!/bin/sh\nsrun {MPI} {self.program('steps')} 30\n"
-                       f"srun {MPI} --export=NONE {self.program('steps')} 30\n")
+                       f"srun {MPI} --export=HOME {self.program('steps')} 30\n")
         done = self.run_command("sbatch", "--parsable", "--wait", "--lbf-predict", *LAYOUT, f"--output={output}", script)
         self.assertEqual(0, done.status, done)
         batch = int(done.out.split(";")[0])
