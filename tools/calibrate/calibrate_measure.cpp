@@ -66,8 +66,13 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// A program that ended by a signal before it printed anything: Open MPI 4.1 crashes in MPI_Init at times, with a
+// message that comes too early (docs/cluster-harness.md).
+constexpr int kTries = 3;
+constexpr int kEndedBySignal = 128;  // srun's status: and the signal
+
 // Runs `command` with stdout into a pipe and stderr as ours; every line of its output goes to `take`.
-Result<void> run_lines(const std::vector<std::string>& command, const LineSink& take) {
+Result<void> run_lines(const std::vector<std::string>& command, const LineSink& take, int tries = kTries) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::kIo, std::string("pipe: ") + std::strerror(errno)};
@@ -99,9 +104,11 @@ Result<void> run_lines(const std::vector<std::string>& command, const LineSink& 
   Result<void> taken;
   char* line = nullptr;
   std::size_t capacity = 0;
+  bool is_silent = true;
   for (ssize_t length = 0; (length = ::getline(&line, &capacity, stream.get())) >= 0;) {
     std::string_view text(line, static_cast<std::size_t>(length));
     while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
+    is_silent = false;
     if (taken && !text.empty()) taken = take(text);  // after an error the rest is read and thrown away
   }
   std::free(line);
@@ -109,6 +116,11 @@ Result<void> run_lines(const std::vector<std::string>& command, const LineSink& 
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return taken;
+  if (tries > 1 && is_silent && WIFEXITED(status) && WEXITSTATUS(status) > kEndedBySignal) {
+    std::cerr << fmt::format("lbf-calibrate: the program ended by signal {} before it printed anything: once more\n",
+                             WEXITSTATUS(status) - kEndedBySignal);
+    return run_lines(command, take, tries - 1);
+  }
   std::string words;  // up to the program; its arguments tell nothing
   for (const std::string& word : command) {
     words += (words.empty() ? "" : " ") + word;
