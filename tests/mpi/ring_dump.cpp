@@ -92,7 +92,9 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
           ring.name + ": library version");
     check(header->init_leave_ticks >= header->start_ticks, ring.name + ": init_leave_ticks");
     check(header->cpu_threshold_ticks > 0, ring.name + ": cpu_threshold_ticks");
-    check(header->once_cpu_ns > 0 && header->once_cpu_ns < 10'000'000'000, ring.name + ": once_cpu_ns");
+    // Told once the ring is there, before the first event: its process may be killed in between.
+    const bool is_told = header->once_cpu_ns > 0 || header->head == 0;
+    check(is_told && header->once_cpu_ns < 10'000'000'000, ring.name + ": once_cpu_ns");
   }
   std::uint64_t at = header->tail, head = header->head;
   check(head - at <= capacity, ring.name + ": head and tail");
