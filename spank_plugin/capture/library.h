@@ -54,7 +54,7 @@ struct Library {
   MPI_Request request_empty_send;  // the same of sends; without one of its own: request_empty
   MPI_Message message_no_proc;
   int f08_first_index;                             // MPICH's
-  std::uint64_t shared_requests[kSharedRequests];  // the standard ABI's: handles of several requests; 0: none
+  std::uint64_t shared_requests[kSharedRequests];  // the standard ABI's: handles of several requests
   // Fortran sentinels are addresses; each has up to four spellings, as the compiler mangles a COMMON block.
   const void* fortran_in_place[4];
   const void* fortran_status_ignore[4];

@@ -6,13 +6,13 @@
 //   family::find_predefined                  the predefined handles
 //   family::kSharedQueues, shared_queue      handles that several complete requests have in common
 //   family::learn_shared_requests            finds them where no header tells
+//   family::learn_statuses, compare_status   finds where a status has its count, where no header tells
 //   family::kIsAlwaysTested                  whether all libraries of the family have to pass the self-test
 //   family::kName, tested_handles, may_be_comm   what the self-test uses
 //   family::f08_first_index                  what mpi_f08 calls the first of an array
 //   key_of                                   a handle as the key of a table
 //   c_comm, c_type ...                       a Fortran handle as a C one
 //   view_status                              the fields of a status
-//   is_cancelled                             whether a status says so: the standard ABI's library is asked
 //   recorded_negative_rank, recorded_tag     MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_ROOT, MPI_ANY_TAG as records have them
 //   recorded_thread_level                    MPI_THREAD_SINGLE ... MPI_THREAD_MULTIPLE as 0 to 3
 //   LBF_FAMILY_FORTRAN_HANDLES_DIFFER        whether an MPI_Fint handle is of another type than the C one
@@ -59,11 +59,10 @@ inline constexpr bool kIsAlwaysTested = false;
 inline bool learn_shared_requests() noexcept {
   return true;
 }
+inline void learn_statuses() noexcept {}
+inline void compare_status(const MPI_Status&) noexcept {}
 }  // namespace family
 
-inline bool is_cancelled(const StatusView& status) noexcept {
-  return status.cancelled;
-}
 constexpr std::int32_t recorded_tag(int tag) noexcept {
   return tag;
 }

@@ -139,6 +139,7 @@ void refuse_run(Call& call, const char* why) noexcept {
 void initialised(Call& call) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   if (unlisted_library() != nullptr || family::kIsAlwaysTested) {
+    family::learn_statuses();
     if (const char* const what = failed_check()) return refuse_run(call, refusal(what));
     accept_library();
   }

@@ -46,8 +46,7 @@ void retire(Thread& thread, const RequestTable::Entry& entry) noexcept {
   } else {
     if (info.kind != RequestKind::kRecv || status == nullptr) return false;
     const StatusView got = view_status(status);
-    if (is_cancelled(got) || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire))
-      return false;
+    if (got.cancelled || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire)) return false;
     call.append(EventKind::kEndRecv, end_of(info, got, info.id));
   }
   retire(call.thread(), entry);
@@ -92,7 +91,7 @@ bool complete_otherwise(Call& call, const RequestTable::Entry& entry, const void
   }
   if (!info.active) return true;
   const bool cancelled =
-      status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) && is_cancelled(view_status(status));
+      status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) && view_status(status).cancelled;
   if (info.kind == RequestKind::kNothing) {
   } else if (info.kind == RequestKind::kRecv && !cancelled && status != nullptr) {
     StatusView got = view_status(status);

@@ -26,7 +26,7 @@ OUT_OF = {('MPI_Init_thread', 'provided'): 'from_real_level', ('MPI_Query_thread
 OWN = ('MPI_Get_version', 'MPI_Error_class', 'MPI_Get_library_version')
 WITHOUT_PMPI = ('MPI_Type_commit',)  # as MPICH's has no PMPI_File_close
 
-OWN_TEXT = '''
+OWN_TEXT = r'''
 static int own_MPI_Get_version(int* version, int* subversion) {
   return *version = 5, *subversion = 0;
 }
@@ -48,6 +48,9 @@ static int own_MPI_Abi_get_version(int* major, int* minor) {
 static int own_MPI_Get_count_c(const AbiStatus* status, void* type, int64_t* count) {
   static __typeof__(&MPI_Type_size_x) next;
   if (next == 0) next = REAL(MPI_Type_size_x);
+  static _Atomic int asked;
+  const char* const most = getenv("STAND_IN_MOST_ASKED");
+  if (most != 0 && asked++ >= atoi(most)) fprintf(stderr, "stand-in: asked for a count too often\n"), abort();
   MPI_Status real;
   MPI_Count size = 0;
   to_real_status(&real, status);
@@ -150,17 +153,18 @@ class Call:
         self.declared.append(declared.replace('(*)', f'(*{name})') if '(*)' in declared else f'{declared} {name}')
 
     def add_status(self, name, kind):
+        is_set = int(self.name.startswith('MPI_Status_set'))
         if kind == 'status_in':
             self.before += [f'MPI_Status real_{name};', f'to_real_status(&real_{name}, {name});']
             self.given.append(f'&real_{name}')
         elif kind == 'status':
             self.before += [f'MPI_Status real_{name} = {{0}};', f'if ({name} != 0) to_real_status(&real_{name}, {name});']
-            self.after.append(f'if ({name} != 0) from_real_status({name}, &real_{name});')
+            self.after.append(f'if ({name} != 0) from_real_status({name}, &real_{name}, {is_set});')
             self.given.append(f'&real_{name}')
         else:
             length = f'*{self.done}' if self.done != self.count else self.count
             self.before.append(f'MPI_Status* real_{name} = calloc({self.count} > 0 ? {self.count} : 1, sizeof(MPI_Status));')
-            self.after += [f'for (int i = 0; {name} != 0 && i < {length}; ++i) from_real_status(&{name}[i], &real_{name}[i]);',
+            self.after += [f'for (int i = 0; {name} != 0 && i < {length}; ++i) from_real_status(&{name}[i], &real_{name}[i], 0);',
                            f'free(real_{name});']
             self.given.append(f'real_{name}')
 

@@ -2,8 +2,10 @@
  * is installed, which it opens for itself. It is no real one: what a real library does is shown by ./check
  * --slurm 26.05.
  *
- * STAND_IN_STATUS: where it keeps the count of a status: "open-mpi" or "mpich", as their libraries of Debian sid do.
+ * STAND_IN_STATUS: where it keeps the count of a status: "open-mpi" or "mpich", as their libraries of Debian sid do;
+ * "inverted": nowhere as it is; "mixed": as the one in what MPI_Status_set_* set, as the other in messages' statuses.
  * STAND_IN_CODES: "mpich": its error codes are no classes. STAND_IN_ABI: what MPI_Abi_get_version says.
+ * STAND_IN_MOST_ASKED: a process that calls MPI_Get_count_c more often is aborted.
  * STAND_IN_VERSION: what MPI_Get_library_version says in the place of Open MPI's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -101,26 +103,29 @@ static inline int from_real_code(int code) {
   return from_real_class(code) + (code != MPI_SUCCESS && is_set("STAND_IN_CODES", "mpich") ? 0x2a00 : 0);
 }
 
-static inline void from_real_status(AbiStatus* abi, const MPI_Status* real) {
+enum { kAsMpich = 77 };
+static inline void from_real_status(AbiStatus* abi, const MPI_Status* real, int is_set_by_program) {
   const int cancelled = real->_cancelled;
   const uint64_t bytes = real->_ucount;
   abi->source = from_real_rank(real->MPI_SOURCE);
   abi->tag = real->MPI_TAG == MPI_ANY_TAG ? -2 : real->MPI_TAG;
   abi->error = from_real_code(real->MPI_ERROR);
   memset(abi->internal, 0, sizeof(abi->internal));
-  if (is_set("STAND_IN_STATUS", "mpich")) {
+  if (is_set("STAND_IN_STATUS", "mpich") || (is_set("STAND_IN_STATUS", "mixed") && !is_set_by_program)) {
     const uint64_t words = (bytes & 0xffffffff) | bytes >> 32 << 33 | (uint64_t)(cancelled != 0) << 32;
     memcpy(&abi->internal[0], &words, sizeof(words));
+    abi->internal[4] = kAsMpich;
   } else {
+    const uint64_t kept = is_set("STAND_IN_STATUS", "inverted") ? ~bytes : bytes;
     abi->internal[0] = cancelled;
-    memcpy(&abi->internal[1], &bytes, sizeof(bytes));
+    memcpy(&abi->internal[1], &kept, sizeof(kept));
   }
 }
 static inline void to_real_status(MPI_Status* real, const AbiStatus* abi) {
   memset(real, 0, sizeof(*real));
   real->MPI_SOURCE = to_real_rank(abi->source);
   real->MPI_TAG = to_real_tag(abi->tag);
-  if (is_set("STAND_IN_STATUS", "mpich")) {
+  if (abi->internal[4] == kAsMpich) {
     uint64_t words;
     memcpy(&words, &abi->internal[0], sizeof(words));
     real->_cancelled = words >> 32 & 1;
@@ -129,6 +134,6 @@ static inline void to_real_status(MPI_Status* real, const AbiStatus* abi) {
     uint64_t bytes;
     memcpy(&bytes, &abi->internal[1], sizeof(bytes));
     real->_cancelled = abi->internal[0];
-    real->_ucount = bytes;
+    real->_ucount = is_set("STAND_IN_STATUS", "inverted") ? ~bytes : bytes;
   }
 }
