@@ -52,6 +52,7 @@ struct PredictionFields {
   // The target's memory domains have other numbers of ranks than where it ran, and the demand is not known: by so much
   // of predicted_s the run time may differ for that.
   Known<kSide, double> memory_percent{};
+  Known<kSide, double> exchange_percent{};
   Topology topology;
   std::string why_deferred;        // not empty: not all of the run was replayed for it, for want of room
   bool deferred_for_good = false;  // with why_deferred: it will not be taken up any more
@@ -92,6 +93,7 @@ inline constexpr auto kPredictionTable = [] {
       Field{&P::low_s, "low_s", "low_s", Unit::kSeconds, kNoColumn, "with `high_s` the 95 % interval of an extrapolated `predicted_s`; null if it cannot be told or everything was seen"},
       Field{&P::high_s, "high_s", "high_s", Unit::kSeconds, kNoColumn, "likewise"},
       Field{&P::memory_percent, "memory_percent", "memory_percent", Unit::kPercent, {"MemoryPct", 9}, "of `predicted_s`: what memory bandwidth may add or save at most, because the program's demand is unknown and the ranks per memory domain differ; 0 if neither"},
+      Field{&P::exchange_percent, "exchange_percent", "exchange_percent", Unit::kPercent, {"ExchangePct", 11}, "of `predicted_s`: what exchanges of large messages would add if in all of them one message waited for the other; 0 without any, and on networks whose contention is not `nic`"},
       Field{&P::topology, "topology", "topology_json", Unit::kNone, kNoColumn, "`{\"file\":\"/etc/slurm/topology.conf\",\"nodes\":[\"n1\",\"n2\"]}`: the nodes of Slurm's topology that the target's nodes are, in order, if lbfd.toml names one and it has the step's nodes; absent: all nodes are equally far apart", In::kEverywhere, When::kSet},
       Field{&P::why_deferred, "why_deferred", "why_deferred", Unit::kNone, {"Deferred", 24, Align::kLeft}, "of deferred targets only: why lbfd had no room to replay the whole run. `predicted_s` and `speedup` are null, `progress_s` says how far it came", In::kEverywhere, When::kDeferred},
       Field{&P::deferred_for_good, "deferred_for_good", "deferred_for_good", Unit::kNone, kNoColumn, "of deferred targets only. false: lbfd will take the target up; true: it will not, and `why_deferred` says why", In::kEverywhere, When::kDeferred},

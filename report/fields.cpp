@@ -87,8 +87,9 @@ const std::string kSeenEnough = "predictions.seen_share,predictions.low_s,predic
 const std::string kSaying =
     kSeenEnough +
     "measured_s,predictions.predicted_s,predictions.why_stuck,predictions.why_deferred,predictions.network,"
-    "predictions.nodes,network,predictions.kind,predictions.self_error_percent,predictions.memory_percent,lost_events,"
-    "events,wildcard_receives,messages,unmodelled_s,ranks,why_partial,library,others_s,limited_s";
+    "predictions.nodes,network,predictions.kind,predictions.self_error_percent,predictions.memory_percent,predictions."
+    "exchange_percent,lost_events,events,wildcard_receives,messages,unmodelled_s,ranks,why_partial,library,others_s,"
+    "limited_s";
 const std::string kGain = kSaying + ",state,predictions.speedup,predictions.partial,predictions.measured_at_progress_s";
 
 // What is computed from several fields.

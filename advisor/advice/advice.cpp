@@ -210,7 +210,8 @@ std::string unmeasured(const Ranking& ranking, const Comparison& by, double valu
 Saying Baseline::say(const Trust& trust, const Ranked& one) const {
   if (one.said) return *one.said;
   const engine::Target& target = one.candidate.target;
-  return trust.say(one.time_s, change_of(one), target.network->name(), target.nodes, one.memory_percent);
+  return trust.say(one.time_s, change_of(one), target.network->name(), target.nodes,
+                   {one.memory_percent, one.exchange_percent});
 }
 
 Ranked Baseline::alone() const {

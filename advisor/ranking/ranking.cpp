@@ -63,9 +63,7 @@ class Ranker {
     longest_pass_s_ = std::max(longest_pass_s_, options_.processor_time_s() - before_s);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       Ranked& one = *batch[i];
-      one.time_s = (*replayed)[i].time_s;
-      one.why_stuck = (*replayed)[i].why_stuck;
-      one.verdict = one.why_stuck.empty() ? Verdict::kReplayed : Verdict::kStuck;
+      one.take((*replayed)[i]);
       const bool allowed = options_.objective.allows(one.time_s, one.node_hours());
       if (one.verdict == Verdict::kReplayed && allowed) best_ = std::min(best_, value(one, one.time_s));
     }
@@ -81,6 +79,13 @@ class Ranker {
 };
 
 }  // namespace
+
+void Ranked::take(const Replayed& there) {
+  time_s = there.time_s;
+  why_stuck = there.why_stuck;
+  exchange_percent = there.exchange_percent;
+  verdict = why_stuck.empty() ? Verdict::kReplayed : Verdict::kStuck;
+}
 
 std::size_t Ranking::count(Verdict verdict) const {
   return static_cast<std::size_t>(

@@ -23,7 +23,8 @@ namespace lbf::advisor {
 
 struct Replayed {
   Seconds time_s = 0;
-  std::string why_stuck;  // not empty: the program would not end there
+  std::string why_stuck;        // not empty: the program would not end there
+  double exchange_percent = 0;  // engine::Prediction's
 };
 
 // Replays all targets in one pass, in their order.
@@ -53,8 +54,12 @@ struct Ranked {
   bool on_front = false;  // no replayed one beats it in time and node-hours
   bool searched = false;  // its mapping comes from the search on the replay
   Start start;
-  std::optional<Saying> said;  // where no replay but a law gave time_s, of a rank count that did not run
-  double memory_percent = 0;   // of time_s: how far it may be off since the memory demand is not known
+  std::optional<Saying> said;   // where no replay but a law gave time_s, of a rank count that did not run
+  double memory_percent = 0;    // of time_s: how far it may be off since the memory demand is not known
+  double exchange_percent = 0;  // of time_s: what exchanges would add if all of them took turns
+
+  // Of a verdict kReplayed or kStuck.
+  void take(const Replayed& there);
 
   double node_hours() const { return candidate.node_hours(time_s); }
   // Seconds since the epoch; nullopt: nobody knows when it starts.

@@ -110,7 +110,7 @@ class ReplaySearch {
           (*replayed)[i].why_stuck.empty() && options_.objective.allows(time_s, candidates[i].node_hours(time_s));
       if (!can_be || !(value(candidates[i], time_s) < now * (1 - kSmallestReplayGain))) continue;
       best_.candidate = candidates[i];
-      best_.time_s = time_s;
+      best_.take((*replayed)[i]);
       best_.bound = bound_of(targets[i], graph_, options_.chain_messages);
       mapping = mappings[i];
       better = true;

@@ -90,7 +90,7 @@ std::optional<Saying> saying_of(Trust trust, const protocol::PredictionFields<kS
   take_extrapolation(trust, target);
   return trust.say(*there_s, *ran_s > 0 && *there_s > 0 ? *there_s / *ran_s : 1, target.network,
                    static_cast<std::uint32_t>(of_fields::number(target.nodes)),
-                   of_fields::number(target.memory_percent));
+                   {of_fields::number(target.memory_percent), of_fields::number(target.exchange_percent)});
 }
 
 inline protocol::SayingFields fields_of(const Saying& saying) {

@@ -76,11 +76,12 @@ Doubt Trust::doubt() const {
 }
 
 Saying Trust::say(Seconds predicted_s, double change, std::string_view of_network, std::uint32_t of_nodes,
-                  double more_percent) const {
+                  const TargetUnknowns& unknown) const {
   Saying saying;
   saying.predicted_s = predicted_s;
-  const double low = half_width_percent(change) + more_percent;
-  const double half = low + (of_nodes > 1 && is_nominal(of_network) ? kNominalPercent : 0);
+  const double low = half_width_percent(change) + unknown.memory_percent;
+  const double half = low + kErrorPerExchange * unknown.exchange_percent +
+                      (of_nodes > 1 && is_nominal(of_network) ? kNominalPercent : 0);
   saying.half_width_percent = half;
   if (doubt() == Doubt::kSeenTooLittle) {
     saying.why = too_little_seen;
@@ -95,12 +96,13 @@ Saying Trust::say(Seconds predicted_s, double change, std::string_view of_networ
     return saying;
   }
   if (saying.is_number() && doubt() != Doubt::kNone) saying.form = Saying::Form::kRange;
-  if (!saying.is_number()) explain(saying, change, of_network, of_nodes);
+  if (!saying.is_number()) explain(saying, change, of_network, of_nodes, unknown);
   return saying;
 }
 
 // Why it is no number, and what to do: of a doubt of the run, else of what widens the interval most.
-void Trust::explain(Saying& saying, double change, std::string_view of_network, std::uint32_t of_nodes) const {
+void Trust::explain(Saying& saying, double change, std::string_view of_network, std::uint32_t of_nodes,
+                    const TargetUnknowns& unknown) const {
   const auto say = [&saying](std::string why, std::string_view remedy) {
     saying.why = std::move(why);
     saying.remedy = remedy;
@@ -126,6 +128,8 @@ void Trust::explain(Saying& saying, double change, std::string_view of_network, 
     return say(fmt::format("{:.1f} % of the time is in calls that are not modelled", unmodelled_percent),
                "run it once there");
   }
+  if (kErrorPerExchange * unknown.exchange_percent > kWidestNumberPercent / 2)
+    return say("ranks that send each other large messages may take turns there", "run it once there");
   say("it differs too much from the run", "run it once there");
 }
 

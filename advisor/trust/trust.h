@@ -30,6 +30,9 @@ inline constexpr double kLeastErrorPercent = 1.0;
 inline constexpr double kErrorPerWildcard = 0.1;
 // The same for each percent of collectives of a library that is known by its family alone. Assumed.
 inline constexpr double kErrorPerUnknownCollective = 0.05;
+// At High, of the percent that exchanges would add if all of them took turns: as many as began to, and went on, in the
+// replay that came nearest to a run that was looked at (docs/adr/0008-rendezvous-and-shared-links.md).
+inline constexpr double kErrorPerExchange = 0.3;
 // So many outcomes make a fit: the 90th percentile of fewer is hardly more than the worst of them.
 inline constexpr std::uint64_t kLeastOutcomesOfProgram = 5;
 inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
@@ -89,6 +92,12 @@ struct OutcomeErrors {
   double p90_percent = 0;  // 90 % of them were at most so far off
 };
 
+// What is not known of one target's time, in percent of it.
+struct TargetUnknowns {
+  double memory_percent = 0;    // what memory bandwidth may add or save
+  double exchange_percent = 0;  // what exchanges would add if all of them took turns
+};
+
 // What the trace does not say, in percent.
 struct Trust {
   std::optional<double> self_error_percent;  // 100 (predicted - measured) / measured of what ran
@@ -118,15 +127,16 @@ struct Trust {
   // REQUIRES: change > 0.
   double half_width_percent(double change) const;
   Doubt doubt() const;
-  // The one rule of how a prediction is said. NETWORK, NODES: of its target; CHANGE: as above; MORE_PERCENT: on top of
-  // the half width, what memory bandwidth may change. REQUIRES: change > 0.
+  // The one rule of how a prediction is said. NETWORK, NODES, UNKNOWN: of its target; CHANGE: as above. The half width
+  // is that at High. REQUIRES: change > 0.
   Saying say(Seconds predicted_s, double change, std::string_view network, std::uint32_t nodes,
-             double more_percent = 0) const;
+             const TargetUnknowns& unknown = {}) const;
   // One line for each thing that is not as it should be.
   std::vector<std::string> notes() const;
 
  private:
-  void explain(Saying& saying, double change, std::string_view network, std::uint32_t nodes) const;
+  void explain(Saying& saying, double change, std::string_view network, std::uint32_t nodes,
+               const TargetUnknowns& unknown) const;
 };
 
 // What to do about a network that is not described, or from public figures.

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/golden/predict.h"
 
 namespace lbf::contention_test {
@@ -120,6 +122,26 @@ bandwidth_MBps = 1e-4
   const Outcome outcome = predict(trace, 2, "map=0,1", 2, 1, burst);
   EXPECT_NEAR(outcome.prediction.rank_finish_s[0], 1.0, 1e-9);
   EXPECT_NEAR(outcome.prediction.rank_finish_s[1], 10.5, 1e-9);
+}
+
+// Ranks 0 and 1 send each other 1,000 bytes, rank 1 so much later.
+double exchange_percent(const std::string& later_s, const std::string& sync, const std::string& model) {
+  std::string trace;
+  for (const auto& [rank, peer, s] : {std::array<std::string, 3>{"0", "1", "0"}, {"1", "0", later_s}}) {
+    trace += rank + " startRecv 0 from=" + peer + " tag=0 req=2\n" + rank + " isend " + s + " to=" + peer +
+             " tag=0 bytes=1000 req=1" + sync + "\n" + rank + " endRecv 0 from=" + peer + " tag=0 bytes=1000 req=2\n" +
+             rank + " wait 0 req=1\n" + rank + " exit 0\n";
+  }
+  return predict(trace, 2, "map=0,1", 2, 1, lan(model)).prediction.exchange_percent;
+}
+
+TEST(Contention, AnExchangeMightTakeTurns) {
+  // Each is in its links for 10 s of 11; the second would wait for what is left of the first.
+  EXPECT_NEAR(exchange_percent("0", " sync=1", "nic"), 100 * 10 / 11.0, 1e-9);
+  EXPECT_NEAR(exchange_percent("4", " sync=1", "nic"), 100 * 6 / 15.0, 1e-9);
+  EXPECT_EQ(exchange_percent("12", " sync=1", "nic"), 0) << "the first is through";
+  EXPECT_EQ(exchange_percent("0", "", "nic"), 0) << "nobody announces it";
+  EXPECT_EQ(exchange_percent("0", " sync=1", "bus"), 0) << "they wait for each other anyway";
 }
 
 TEST(Contention, MessagesInsideANodeNeedNoLink) {

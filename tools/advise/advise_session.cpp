@@ -245,10 +245,8 @@ class Session {
       replayed = first_pass({now.candidate.target});
       if (!replayed) return replayed.error();
     }
-    now.time_s = as_it_ran.front().time_s;
-    now.why_stuck = as_it_ran.front().why_stuck;
+    now.take(as_it_ran.front());
     result_.baseline.others_s = std::max(0.0, now.time_s - replayed->front().time_s);
-    now.verdict = now.why_stuck.empty() ? advisor::Verdict::kReplayed : advisor::Verdict::kStuck;
     now.bound = advisor::bound_of(now.candidate.target, graph_, result_.chain_messages);
     if (result_.seen.is_too_little()) {
       now.verdict = advisor::Verdict::kUnknown;
@@ -296,7 +294,7 @@ class Session {
     for (const engine::Prediction& prediction : pass.predictions) {
       // In a partial trace everybody waits for what is missing; only a whole one can be stuck.
       const bool stuck = pass.why_partial.empty() && !prediction.complete;
-      replayed.push_back({prediction.lbf_s, stuck ? prediction.why_stuck : std::string()});
+      replayed.push_back({prediction.lbf_s, stuck ? prediction.why_stuck : std::string(), prediction.exchange_percent});
     }
     return replayed;
   }

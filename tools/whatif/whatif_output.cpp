@@ -84,6 +84,7 @@ std::optional<advisor::Saying> saying_of(const WhatIfResult& result, std::size_t
   target.predicted_s = prediction.lbf_s;
   target.seen_share = prediction.seen_share;
   target.memory_percent = memory_percent(result, result.targets[t]);
+  target.exchange_percent = prediction.exchange_percent;
   if (prediction.high_s != kNeverS) {
     target.low_s = prediction.low_s;
     target.high_s = prediction.high_s;
@@ -150,6 +151,7 @@ std::string whatif_json(const WhatIfResult& result) {
     if (result.stats.other_programs_s > 0) entry["beside_other_programs"] = is_beside_others(result, target);
     entry["oversubscribed"] = engine::is_oversubscribed(target, result.stats.region_threads);
     entry["memory_percent"] = memory_percent(result, target);
+    entry["exchange_percent"] = prediction.exchange_percent;
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     const std::string why = why_unknown(result, prediction);
     const bool is_known = why.empty() && !is_stuck(result, prediction);

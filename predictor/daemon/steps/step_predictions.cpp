@@ -313,6 +313,7 @@ db::PredictionRecord StepPredictions::record_of(std::size_t index, const Predict
     const engine::RanDensity ran = engine::ran_density(*ran_, static_cast<std::uint32_t>(run.threads));
     out.memory_percent = engine::unknown_demand_percent(ran, target, demand_);
   }
+  out.exchange_percent = prediction.exchange_percent;
   out.topology = topology_of(target);
   const bool same_network = target.network == ran_->network;
   const bool same_place = is_place_that_ran(target) && (run.threads == 0 || out.threads == run.threads);

@@ -162,6 +162,9 @@ class PredictorOfTargets final : public Predictor {
       prediction.low_s = prediction.high_s = prediction.lbf_s;
       if (!matcher_->windows().empty())
         extrapolate_windows({replay, k, ranks_, matcher_->windows()}, capture_cost_, prediction);
+      // Of what was seen: what was not is extrapolated from that.
+      const Seconds seen_s = prediction.lbf_s * prediction.seen_share;
+      if (seen_s > 0) prediction.exchange_percent = 100 * replay.exchange_s() / seen_s;
       if (closed_ == ranks_ && !prediction.complete && !store_->budget().is_over()) {
         if (!why_stuck[which]) {
           const std::optional<Error> error = what_holds_up(replay, *store_, *matcher_);

@@ -32,6 +32,8 @@ struct Prediction {
   Seconds low_s = 0;
   Seconds high_s = 0;
   double seen_share = 1;
+  // In percent of lbf_s: what exchanges of large messages would add if all of them took turns (Links::exchange_s).
+  double exchange_percent = 0;
   Seconds whole_run_s = 0;  // measured, with what lies outside of MPI_Pcontrol's scope and is not predicted; 0: nothing
   std::string why_stuck;    // not complete after every rank was closed: what would hold the program up for ever
                             // on this target

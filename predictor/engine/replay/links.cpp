@@ -5,6 +5,10 @@
 
 namespace lbf::engine {
 
+static std::uint64_t connection_of(Rank from, Rank to) {
+  return (static_cast<std::uint64_t>(from) << 32) | static_cast<std::uint32_t>(to);
+}
+
 Links::Links(const Target& target)
     : model_(target.network->contention()),
       bytes_per_s_(target.network->contention_bytes_per_s()),
@@ -19,11 +23,28 @@ Bytes Links::memory_bytes() const {
   const Bytes of_transfer =
       sizeof(Transfer) + kMaxLinksOfTransfer * sizeof(Share) + sizeof(EventQueue::Entry) + sizeof(std::size_t);
   const Bytes of_connection = sizeof(std::uint64_t) + sizeof(Connection) + 2 * sizeof(void*);
-  return links_.size() * sizeof(Link) + transfers_.capacity() * of_transfer + connections_.size() * of_connection;
+  return links_.size() * sizeof(Link) + exchange_s_.capacity() * sizeof(Seconds) + transfers_.capacity() * of_transfer +
+         connections_.size() * of_connection;
 }
 
-void Links::add(MessageIndex index, const Message& message, std::uint32_t from_node, std::uint32_t to_node,
-                Seconds start_s, Seconds rest_s, Seconds now_s) {
+void Links::note_exchange(const Message& message, Seconds start_s) {
+  const auto back = connections_.find(connection_of(message.dst, message.src));
+  if (back == connections_.end()) return;
+  const Transfer& other = transfers_[back->second.tail];
+  const Seconds left_s = std::min(other.start_s + other.work_s - start_s, other.work_s);
+  if (!other.is_rendezvous || left_s <= 0) return;
+  const auto rank = static_cast<std::size_t>(message.dst);
+  if (exchange_s_.size() <= rank) exchange_s_.resize(rank + 1);
+  exchange_s_[rank] += left_s;
+}
+
+Seconds Links::exchange_s() const {
+  return exchange_s_.empty() ? 0 : std::ranges::max(exchange_s_);
+}
+
+void Links::add(MessageIndex index, const Message& message, bool is_rendezvous, std::uint32_t from_node,
+                std::uint32_t to_node, Seconds start_s, Seconds rest_s, Seconds now_s) {
+  if (is_rendezvous && model_ == Contention::kNic) note_exchange(message, start_s);
   Index number = free_transfers_;
   if (number == kNone) {
     number = static_cast<Index>(transfers_.size());
@@ -35,7 +56,8 @@ void Links::add(MessageIndex index, const Message& message, std::uint32_t from_n
   Transfer& transfer = transfers_[number];
   transfer.message = index;
   transfer.generation = message.generation;
-  transfer.connection = (static_cast<std::uint64_t>(message.src) << 32) | static_cast<std::uint32_t>(message.dst);
+  transfer.connection = connection_of(message.src, message.dst);
+  transfer.is_rendezvous = is_rendezvous;
   transfer.start_s = start_s;
   const Seconds needs_s = static_cast<double>(message.bytes) / bytes_per_s_;
   transfer.work_s = std::min(needs_s, rest_s);

@@ -27,10 +27,11 @@ class Links {
 
   bool shared() const { return !links_.empty(); }
   Bytes memory_bytes() const;
-  // A message starts at `start_s` (now or later), and would arrive `rest_s` after that if it were alone.
+  // A message starts at `start_s` (now or later), and would arrive `rest_s` after that if it were alone. Of exchanges:
+  // of messages that are announced first (IS_RENDEZVOUS).
   // REQUIRES: shared(); its ranks are on different nodes; now_s does not go back from call to call.
-  void add(MessageIndex index, const Message& message, std::uint32_t from_node, std::uint32_t to_node, Seconds start_s,
-           Seconds rest_s, Seconds now_s);
+  void add(MessageIndex index, const Message& message, bool is_rendezvous, std::uint32_t from_node,
+           std::uint32_t to_node, Seconds start_s, Seconds rest_s, Seconds now_s);
 
   // Time of the next thing that happens in the links; kNeverS: nothing does.
   Seconds next_s() const;
@@ -38,6 +39,11 @@ class Links {
   // it arrives. `generation`: the message's, when it started; nobody may have received it, and its slot may have
   // another one by now.
   MessageIndex advance(Seconds& latency_s, std::uint32_t& generation);
+
+  // How much longer the rank would have waited for messages that began while the connection back had one in its links,
+  // if all of those had taken turns (docs/adr/0008, "Exchanges"); of the rank with most. 0 but for `nic`: on a bus they
+  // wait for each other anyway.
+  Seconds exchange_s() const;
 
  private:
   using Index = std::uint32_t;
@@ -47,6 +53,7 @@ class Links {
     MessageIndex message = kNoMessage;
     std::uint32_t generation = 0;  // of the message
     std::uint64_t connection = 0;
+    bool is_rendezvous = false;
     Seconds start_s = 0;  // not in the links before
     Seconds work_s = 0;   // in a link of its own
     Seconds latency_s = 0;
@@ -76,6 +83,7 @@ class Links {
   void enter(Index transfer, Seconds now_s);
   void enter_or_set_timer(Index transfer, Seconds now_s);
   void schedule(Index link);
+  void note_exchange(const Message& message, Seconds start_s);
   Contention model_;
   double bytes_per_s_;
   std::uint32_t nodes_;
@@ -83,8 +91,9 @@ class Links {
   std::vector<Transfer> transfers_;
   Index free_transfers_ = kNone;
   std::unordered_map<std::uint64_t, Connection> connections_;
-  EventQueue link_queue_;   // sources: links
-  EventQueue start_queue_;  // sources: transfers that start later
+  std::vector<Seconds> exchange_s_;  // by receiver, as far as there is any
+  EventQueue link_queue_;            // sources: links
+  EventQueue start_queue_;           // sources: transfers that start later
 };
 
 }  // namespace lbf::engine

@@ -75,6 +75,8 @@ class Replay {
   // What composition() is made of by place; empty: nobody asked for it. And the rank's own work on that target.
   virtual std::vector<PathPart> path_parts(std::size_t /*k*/, Rank /*rank*/) const { return {}; }
   virtual Seconds worked_s(std::size_t /*k*/, Rank /*rank*/) const { return 0; }
+  // See Links::exchange_s(); 0 without links.
+  virtual Seconds exchange_s() const { return 0; }
   // What it holds, once it has room for all processes and messages of the store.
   virtual Bytes memory_bytes() const = 0;
   const WindowClocks& window_clocks() const { return window_clocks_; }

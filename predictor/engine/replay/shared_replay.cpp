@@ -321,7 +321,8 @@ void SharedReplay::start_transfer(MessageIndex index, Flight& flight, Seconds no
     arrives(index, start_s + rest_s, now_s);
     return;
   }
-  links_.add(index, message, node_of(message.src), node_of(message.dst), start_s, rest_s, now_s);
+  links_.add(index, message, is_rendezvous(message), node_of(message.src), node_of(message.dst), start_s, rest_s,
+             now_s);
 }
 
 void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s) {

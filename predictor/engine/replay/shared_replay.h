@@ -37,6 +37,7 @@ class SharedReplay final : public Replay {
   }
   Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
+  Seconds exchange_s() const override { return links_.exchange_s(); }
   Bytes memory_bytes() const override;
   ProcessStatus status(ProcessIndex process) const override;
 

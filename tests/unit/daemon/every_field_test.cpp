@@ -159,6 +159,7 @@ db::PredictionRecord prediction(const char* kind, double predicted_s) {
   made.seen_share = 0.5;
   made.low_s = 11;
   made.memory_percent = 66.5;
+  made.exchange_percent = 7.5;
   made.high_s = 1e20;
   made.rank_finish_s = {1, 2.5, 1e-9};
   return made;

@@ -62,7 +62,7 @@ std::string as_rows(const json& answer, const std::string& keys) {
 constexpr const char* kFixtures[] = {"normal.json",    "running.json", "partial.json",   "no_predictions.json",
                                      "odd_texts.json", "windows.json", "procedures.json"};
 
-// What the fixtures have, and the same with predictions that memory bandwidth makes less sure.
+// What the fixtures have, and the same with predictions that memory bandwidth and exchanges make less sure.
 std::vector<json> answers_with_doubts() {
   std::vector<json> out;
   for (const char* name : kFixtures) {
@@ -71,7 +71,10 @@ std::vector<json> answers_with_doubts() {
       json answer = out.back();
       for (json& step : answer["steps"]) {
         if (!step.contains("predictions")) continue;
-        for (json& prediction : step["predictions"]) prediction["memory_percent"] = percent;
+        for (json& prediction : step["predictions"]) {
+          prediction["memory_percent"] = percent;
+          prediction["exchange_percent"] = percent / 2;
+        }
       }
       out.push_back(std::move(answer));
     }

@@ -167,10 +167,10 @@ TEST(Saying, AWideIntervalIsARangeAndTheWidestTellsNothing) {
   Trust trust;
   trust.self_error_percent = 0;
   const double self = 5 + 1.25 * kLeastErrorPercent;
-  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestNumberPercent - self).form, Form::kNumber);
-  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestNumberPercent - self + 0.01).form, Form::kRange);
-  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestRangePercent - self - 0.01).form, Form::kRange);
-  EXPECT_EQ(trust.say(10, 1, "lan", 2, kWidestRangePercent - self).form, Form::kCannotTell);
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, {kWidestNumberPercent - self}).form, Form::kNumber);
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, {kWidestNumberPercent - self + 0.01}).form, Form::kRange);
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, {kWidestRangePercent - self - 0.01}).form, Form::kRange);
+  EXPECT_EQ(trust.say(10, 1, "lan", 2, {kWidestRangePercent - self}).form, Form::kCannotTell);
   trust.unseen_percent = 92;
   trust.extrapolated_percent = 30;
   EXPECT_EQ(trust.say(10, 1, "lan", 2).remedy, "raise the overhead limit");
@@ -182,6 +182,21 @@ TEST(Saying, AWideIntervalIsARangeAndTheWidestTellsNothing) {
   trust.too_little_seen = "only 0.2 % of the run was captured";
   EXPECT_EQ(trust.doubt(), Doubt::kSeenTooLittle);
   EXPECT_EQ(trust.say(10, 1, "zero", 2).form, Form::kCannotTell) << "no bound either: it is extrapolated";
+}
+
+TEST(Saying, ExchangesMayOnlyTakeLonger) {
+  Trust trust;
+  trust.self_error_percent = 0;
+  const Saying without = trust.say(10, 1, "lan", 2);
+  const Saying with = trust.say(10, 1, "lan", 2, {0, 20});
+  EXPECT_EQ(with.low_s, without.low_s);
+  EXPECT_NEAR(with.high_s, without.high_s + 10 * kErrorPerExchange * 0.2, 1e-9);
+  EXPECT_NEAR(with.half_width_percent, without.half_width_percent + kErrorPerExchange * 20, 1e-9);
+  EXPECT_TRUE(with.is_number());
+  const Saying range = trust.say(10, 1, "lan", 2, {0, 100});
+  EXPECT_EQ(range.form, Form::kRange);
+  EXPECT_THAT(range.why, HasSubstr("may take turns"));
+  EXPECT_EQ(range.remedy, "run it once there");
 }
 
 TEST(Gain, OfTheObjectivesValue) {
