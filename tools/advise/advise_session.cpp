@@ -225,7 +225,7 @@ class Session {
       std::vector<engine::Target> all = beside_others;
       all.insert(all.end(), targets.begin(), targets.end());
       all.push_back(*chain);
-      Result<AdviseTrace::Pass> pass = trace_.replay(all);
+      Result<ReplayedTrace> pass = trace_.replay(all);
       if (!pass) return pass.error();
       result_.chain_messages =
           static_cast<std::uint64_t>(std::llround(pass->predictions.back().lbf_s / kChainMessageS));
@@ -269,7 +269,7 @@ class Session {
   }
 
   // What the trace does not say.
-  void judge(const AdviseTrace::Pass& pass) {
+  void judge(const ReplayedTrace& pass) {
     const engine::Prediction& now = pass.predictions.front();
     const std::vector<Seconds>& measured = now.rank_measured_s;
     advisor::Trust& trust = result_.trust;
@@ -289,7 +289,7 @@ class Session {
     }
   }
 
-  std::vector<advisor::Replayed> outcomes(const AdviseTrace::Pass& pass) const {
+  std::vector<advisor::Replayed> outcomes(const ReplayedTrace& pass) const {
     std::vector<advisor::Replayed> replayed;
     for (const engine::Prediction& prediction : pass.predictions) {
       // In a partial trace everybody waits for what is missing; only a whole one can be stuck.
@@ -372,7 +372,7 @@ class Session {
   Result<void> rank_all(std::vector<advisor::Candidate> candidates) {
     const advisor::ReplayBatch replay =
         [&](const std::vector<engine::Target>& targets) -> Result<std::vector<advisor::Replayed>> {
-      Result<AdviseTrace::Pass> pass = trace_.replay(targets);
+      Result<ReplayedTrace> pass = trace_.replay(targets);
       if (!pass) return pass.error();
       return outcomes(*pass);
     };

@@ -44,9 +44,10 @@ class GraphVisitor final : public OpWalk::Visitor {
 }  // namespace
 
 AdviseTrace::AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library,
-                         std::function<void(double)> progress)
+                         std::uint32_t replay_threads, std::function<void(double)> progress)
     : trace_(std::move(trace)),
       mpi_(engine::mpi_setup(trace_->library(), trace_->node_of_rank(), trace_->mpi_settings())),
+      replay_threads_(replay_threads),
       progress_(std::move(progress)) {
   if (const auto asked = engine::mpi_library_named(mpi_library)) engine::replace_library(mpi_, *asked);
   mpi_note_ = engine::mpi_note(mpi_, trace_->library());
@@ -67,20 +68,8 @@ Result<advisor::CommGraph> AdviseTrace::graph() {
   return visitor.finish();
 }
 
-Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<engine::Target>& targets) {
-  Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks(), targets);
-  if (!predictor) return predictor.error();
-  (*predictor)->set_mpi(mpi_);
-  const auto sink = [&](Rank rank, std::span<const Event> events) { return (*predictor)->feed(rank, events); };
-  const auto rounds = [&](Rank rank, const Rounds& of_rank) { return (*predictor)->feed_rounds(rank, of_rank); };
-  if (const Result<void> read = trace_->read(sink, rounds, progress_); !read) return read.error();
-  std::vector<daemon::StreamCost> costs = trace_->costs();
-  (*predictor)->set_capture_cost(daemon::capture_cost_of(costs));
-  for (Rank rank = 0; rank < ranks(); ++rank) (*predictor)->close(rank);
-  (void)(*predictor)->advance();
-  Pass pass{(*predictor)->predictions(), (*predictor)->stats(), {}, std::move(costs)};
-  if (const Result<void> whole = (*predictor)->diagnosis(); !whole) pass.why_partial = whole.error().message;
-  return pass;
+Result<ReplayedTrace> AdviseTrace::replay(const std::vector<engine::Target>& targets) {
+  return replay_targets(*trace_, targets, mpi_, replay_threads_, progress_);
 }
 
 }  // namespace lbf::tools

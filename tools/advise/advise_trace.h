@@ -11,6 +11,7 @@
 #include "advisor/ranking/ranking.h"
 #include "base/result.h"
 #include "predictor/engine/metric/predictor.h"
+#include "tools/whatif/trace_replay.h"
 #include "tools/whatif/whatif_trace.h"
 
 namespace lbf::tools {
@@ -19,7 +20,8 @@ class AdviseTrace {
  public:
   // `mpi_library`: whose algorithms the collectives follow; empty: the one that ran. `progress` gets the
   // share of the pass under way.
-  AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library, std::function<void(double)> progress);
+  AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library, std::uint32_t replay_threads,
+              std::function<void(double)> progress);
 
   Rank ranks() const { return trace_->ranks(); }
   const std::vector<std::uint32_t>& node_of_rank() const { return trace_->node_of_rank(); }
@@ -36,19 +38,14 @@ class AdviseTrace {
   // Errors: those of the trace.
   Result<advisor::CommGraph> graph();
 
-  // What one pass says: predictions and what they rest on.
-  struct Pass {
-    std::vector<engine::Prediction> predictions;
-    engine::PredictorStats stats;
-    std::string why_partial;                // empty: the trace is whole
-    std::vector<daemon::StreamCost> costs;  // of the capture
-  };
-  Result<Pass> replay(const std::vector<engine::Target>& targets);
+  // One pass over the trace.
+  Result<ReplayedTrace> replay(const std::vector<engine::Target>& targets);
 
  private:
   std::unique_ptr<WhatIfTrace> trace_;
   engine::MpiSetup mpi_;
   std::string mpi_note_;
+  std::uint32_t replay_threads_;
   std::function<void(double)> progress_;
   Seconds call_s_ = 0;
   Seconds others_s_ = 0;

@@ -67,6 +67,7 @@ struct CommandLine {
   std::string ran_network;
   std::string ran_cluster;  // as lbfd knows it
   double budget_s = 5;
+  std::uint32_t replay_threads = default_replay_threads();
   std::string mpi_library;
   std::string networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
   std::string server = default_server();
@@ -131,6 +132,7 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(1u, 1u << 16));
   app.add_option("--ran-network", line.ran_network, "network of the run (default: the first of --network)");
   app.add_option("--budget", line.budget_s, "seconds of processor time (default 5)")->check(CLI::PositiveNumber);
+  add_replay_threads_option(app, line.replay_threads);
   app.add_option("--mpi-library", line.mpi_library, "whose algorithms the collectives follow")
       ->check(CLI::IsMember(engine::mpi_library_names()));
   app.add_option("--networks-dir", line.networks_dir,
@@ -438,7 +440,8 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
   Result<AdviseResult> result = AdviseResult{};
   {
     Progress progress("lbf-advise", "of this pass replayed");
-    AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
+    AdviseTrace passes(std::move(*trace), line.mpi_library, line.replay_threads,
+                       [&](double share) { progress.show(share); });
     print.mpi_note = passes.mpi_note();
     result = advise(passes, *cluster, std::move(options));
     for (const std::string& note : passes.notes()) kMessages.warn(note);

@@ -19,6 +19,7 @@
 #include "tools/whatif/procedure_question.h"
 #include "tools/whatif/sensitivity_answer.h"
 #include "tools/whatif/target_options.h"
+#include "tools/whatif/trace_replay.h"
 #include "tools/whatif/whatif_html.h"
 #include "tools/whatif/whatif_output.h"
 #include "tools/whatif/whatif_trace.h"
@@ -34,6 +35,7 @@ struct CommandLine {
   std::string server = default_server();
   std::string mpi_library;
   std::string html;
+  std::uint32_t replay_threads = default_replay_threads();
   bool json = false;
   WhatIfOptions targets;
   ProcedureOptions procedures;
@@ -54,6 +56,7 @@ void add_options(CLI::App& app, CommandLine& line) {
                  "mpich-4.0 or mpich-5.0 (default: the library and the settings that ran, openmpi-4.1 where the "
                  "trace does not say)")
       ->check(CLI::IsMember(engine::mpi_library_names()));
+  add_replay_threads_option(app, line.replay_threads);
   app.add_option("--server", line.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
   CLI::Option* const json = app.add_flag("--json", line.json, "print JSON");
   app.add_option("--html", line.html, "write a page that needs nothing else into this file; - is standard output")
@@ -154,7 +157,7 @@ Result<Replay> make_replay(Rank ranks, const std::vector<engine::Target>& target
   return replay;
 }
 
-Result<void> replay_trace(WhatIfTrace& trace, Replay& replay) {
+Result<ReplayedTrace> replay_trace(WhatIfTrace& trace, Replay& replay) {
   Progress progress("lbf-whatif", "replayed");
   const auto sink = [&](Rank rank, std::span<const Event> events) -> Result<void> {
     if (replay.of_path) {
@@ -165,13 +168,10 @@ Result<void> replay_trace(WhatIfTrace& trace, Replay& replay) {
   RoundsSink rounds;
   if (!replay.of_path)
     rounds = [&](Rank rank, const Rounds& of_rank) { return replay.predictor->feed_rounds(rank, of_rank); };
-  if (Result<void> read = trace.read(sink, rounds, [&](double share) { progress.show(share); }); !read) return read;
-  replay.for_each([&](engine::Predictor& each) {
-    each.set_capture_cost(daemon::capture_cost_of(trace.costs()));
-    for (Rank rank = 0; rank < trace.ranks(); ++rank) each.close(rank);
-    (void)each.advance();
-  });
-  return {};
+  if (Result<void> read = trace.read(sink, rounds, [&](double share) { progress.show(share); }); !read)
+    return read.error();
+  if (replay.of_path) (void)finish_replay(trace, *replay.of_path);
+  return finish_replay(trace, *replay.predictor);
 }
 
 // Takes the scenarios' predictions out of `predictions`, which keeps those of the targets as they ran.
@@ -222,26 +222,33 @@ Result<WhatIfResult> predict(const CommandLine& line) {
     if (!known) return known.error();
     path_procedures = std::move(*known);
   }
-  const engine::Clocks clocks = line.sensitivity.given() ? engine::Clocks::kFollowed : engine::Clocks::kPlain;
-  Result<Replay> replay = make_replay(result.ranks, result.targets, question, clocks, path_procedures.size());
-  if (!replay) return replay.error();
-
   engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank(), (*trace)->mpi_settings());
   if (const auto asked = engine::mpi_library_named(line.mpi_library)) engine::replace_library(mpi, *asked);
   result.mpi_rules = mpi.rules;
   result.mpi_note = engine::mpi_note(mpi, (*trace)->library());
   if (!result.mpi_note.empty()) kMessages.note(result.mpi_note);
-  replay->for_each([&](engine::Predictor& each) { each.set_mpi(mpi); });
-  if (const Result<void> replayed = replay_trace(**trace, *replay); !replayed) return replayed.error();
+  Replay replay;  // of what has to be followed while it is replayed; of targets alone it stays empty
+  Result<ReplayedTrace> replayed = ReplayedTrace{};
+  if (question || line.sensitivity.given()) {
+    const engine::Clocks clocks = line.sensitivity.given() ? engine::Clocks::kFollowed : engine::Clocks::kPlain;
+    Result<Replay> made = make_replay(result.ranks, result.targets, question, clocks, path_procedures.size());
+    if (!made) return made.error();
+    replay = std::move(*made);
+    replay.for_each([&](engine::Predictor& each) { each.set_mpi(mpi); });
+    replayed = replay_trace(**trace, replay);
+  } else {
+    Progress progress("lbf-whatif", "replayed");
+    replayed =
+        replay_targets(**trace, result.targets, mpi, line.replay_threads, [&](double share) { progress.show(share); });
+  }
+  if (!replayed) return replayed.error();
   for (const std::string& note : (*trace)->notes()) kMessages.warn(note);
 
-  if (const Result<void> whole = replay->predictor->diagnosis(); !whole) {
-    result.why_partial = whole.error().message;
-    kMessages.warn("the prediction is partial: " + result.why_partial);
-  }
-  result.predictions = replay->predictor->predictions();
-  result.costs = (*trace)->costs();
-  result.stats = replay->predictor->stats();
+  result.why_partial = replayed->why_partial;
+  if (!result.why_partial.empty()) kMessages.warn("the prediction is partial: " + result.why_partial);
+  result.predictions = std::move(replayed->predictions);
+  result.costs = std::move(replayed->costs);
+  result.stats = replayed->stats;
   result.self = (*trace)->self();
   result.trust = (*trace)->trust()
                      ? *(*trace)->trust()
@@ -252,15 +259,16 @@ Result<WhatIfResult> predict(const CommandLine& line) {
       Result<Replay> pass = make_replay(result.ranks, probed, {}, engine::Clocks::kComposed);
       if (!pass) return pass.error();
       pass->predictor->set_mpi(mpi);
-      if (const Result<void> replayed = replay_trace(**trace, *pass); !replayed) return replayed.error();
-      return pass->predictor->predictions();
+      Result<ReplayedTrace> again = replay_trace(**trace, *pass);
+      if (!again) return again.error();
+      return std::move(again->predictions);
     };
     auto found = find_sensitivity(line.sensitivity, result.targets, result.predictions, replay_again);
     if (!found) return found.error();
     result.sensitivity = std::move(*found);
     result.sensitivity->procedures = std::move(path_procedures);
   }
-  if (question) result.procedures = answer_of(std::move(*question), *replay, result.predictions);
+  if (question) result.procedures = answer_of(std::move(*question), replay, result.predictions);
   warn_of_stuck_targets(result);
   return result;
 }

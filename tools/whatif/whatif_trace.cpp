@@ -44,6 +44,9 @@ class TextTrace final : public WhatIfTrace {
  public:
   TextTrace(std::string path, TraceInfo header, std::uintmax_t bytes)
       : path_(std::move(path)), header_(std::move(header)), bytes_(bytes) {}
+  std::unique_ptr<WhatIfTrace> another_reader() const override {
+    return bytes_ > 0 ? std::make_unique<TextTrace>(*this) : nullptr;  // else it may be a pipe
+  }
   Rank ranks() const override { return header_.ranks; }
   const std::string& library() const override { return header_.library; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return header_.node_of_rank; }
@@ -141,6 +144,7 @@ class StoredTrace final : public WhatIfTrace {
     if (Result<void> looked = trace->look_at_start(); !looked) return looked.error();
     return std::unique_ptr<WhatIfTrace>(std::move(trace));
   }
+  std::unique_ptr<WhatIfTrace> another_reader() const override { return std::make_unique<StoredTrace>(*this); }
   Rank ranks() const override { return ranks_; }
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
@@ -342,6 +346,8 @@ class StoredTrace final : public WhatIfTrace {
 class ImportedTrace final : public WhatIfTrace {
  public:
   explicit ImportedTrace(std::unique_ptr<Otf2Import> archive) : archive_(std::move(archive)) {}
+  // Opening it again would look through the whole archive again, for its clocks.
+  std::unique_ptr<WhatIfTrace> another_reader() const override { return nullptr; }
   Rank ranks() const override { return archive_->ranks(); }
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return archive_->node_of_rank(); }

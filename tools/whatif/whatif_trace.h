@@ -26,6 +26,9 @@ namespace lbf::tools {
 class WhatIfTrace {
  public:
   virtual ~WhatIfTrace() = default;
+  // Another reader of the same trace, for another thread, as read() would hand it on now. nullptr: there can be only
+  // one.
+  virtual std::unique_ptr<WhatIfTrace> another_reader() const = 0;
   // Ranks of the program.
   virtual Rank ranks() const = 0;
   // What MPI_Get_library_version said where the program ran; empty: the trace does not know.

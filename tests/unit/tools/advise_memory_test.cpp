@@ -24,7 +24,7 @@ class AdviseMemory : public testing::Test {
     auto trace = tools::open_trace(path_, "");
     EXPECT_TRUE(trace.ok());
     (*trace)->set_memory({demand, 2, "m"});
-    tools::AdviseTrace passes(std::move(*trace), "", nullptr);
+    tools::AdviseTrace passes(std::move(*trace), "", 1, nullptr);
     const auto cluster = advisor::parse_cluster(
         "lbf_cluster = 1\n[[node]]\nname = \"n[1-4]\"\ncores_per_socket = 2\n"
         "[[partition]]\nname = \"main\"\nnodes = \"n[1-4]\"\ndefault = true\n",

@@ -93,7 +93,7 @@ class Session : public testing::Test {
   tools::AdviseResult advise(const std::vector<std::uint32_t>& counts) {
     auto trace = tools::open_trace(path_, "");
     EXPECT_TRUE(trace.ok());
-    tools::AdviseTrace passes(std::move(*trace), "", nullptr);
+    tools::AdviseTrace passes(std::move(*trace), "", 1, nullptr);
     const advisor::Cluster cluster = advisor::test::even_cluster(6, 2);
     tools::AdviseOptions asked;
     asked.candidates = options();

@@ -99,7 +99,7 @@ TEST_F(EndedCapture, AdviseReplaysItAlike) {
   const db::PredictionRecord& self = view->predictions.at(0);
   auto opened = tools::open_trace(trace_path(), "");
   ASSERT_TRUE(opened.ok());
-  tools::AdviseTrace trace(std::move(*opened), "", [](double) {});
+  tools::AdviseTrace trace(std::move(*opened), "", 1, [](double) {});
   engine::Target ran;
   ran.node_of_rank = {0, 0, 1, 1};
   ran.nodes = 2;

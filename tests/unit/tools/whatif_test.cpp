@@ -204,6 +204,9 @@ TEST_F(WhatIf, EveryCombinationInOnePass) {
     EXPECT_EQ(p["lbf_s"], expected) << p;
   }
   EXPECT_EQ(run(fig3_ + " --nodes 3 --network " + dir_ + "/lan.toml").status, 0);
+  const std::string asked = fig3_ + " --nodes 1,2,3 --network " + dir_ + "/lan.toml --json --replay-threads ";
+  EXPECT_EQ(run(asked + "1").out, run(asked + "3").out);
+  expect_usage_error(asked + "0", "--replay-threads");
 }
 
 // 2 s of work and 3 s for the device: a processor twice as fast shortens the work alone.
