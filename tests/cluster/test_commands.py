@@ -305,13 +305,14 @@ class Calibrate(CommandCase):
     def test_a_start_that_crashes_is_tried_again(self):
         """Open MPI crashes in MPI_Init at times (docs/cluster-harness.md)."""
         srun = os.path.join(self.work, "srun")
-        with open(srun, "w", encoding="utf-8") as file:
-            file.write("#!/bin/sh\nexit 139\n")
-        os.chmod(srun, 0o755)
-        done = self.command("lbf-calibrate", "--name", "x", "--only", "remote", "--srun", srun,
-                            "--program", os.path.join(BIN, "lbf-calibrate-pingpong"), "-o", "-")
-        self.assertEqual(1, done.status, done)
-        self.assertEqual(2, done.err.count("ended by signal 11 before it printed anything: once more"), done)
+        for status, words in ((139, "by signal 11"), (14, "because a rank was gone")):
+            with open(srun, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\nexit {status}\n")
+            os.chmod(srun, 0o755)
+            done = self.command("lbf-calibrate", "--name", "x", "--only", "remote", "--srun", srun,
+                                "--program", os.path.join(BIN, "lbf-calibrate-pingpong"), "-o", "-")
+            self.assertEqual(1, done.status, done)
+            self.assertEqual(2, done.err.count(f"ended {words} before it printed anything: once more"), done)
 
     def test_a_network_whose_messages_do_not_share_links(self):
         done = self.calibrate("x", "--only", "remote", "--contention", "none", "--sizes", "0,1K", "--repeats", "3",

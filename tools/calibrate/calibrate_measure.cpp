@@ -66,10 +66,17 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// A program that ended by a signal before it printed anything: Open MPI 4.1 crashes in MPI_Init at times, with a
-// message that comes too early (docs/cluster-harness.md).
+// Open MPI crashes in MPI_Init at times, with a message that comes too early (docs/cluster-harness.md): a program that
+// ended so before it printed anything is started again.
 constexpr int kTries = 3;
-constexpr int kEndedBySignal = 128;  // srun's status: and the signal
+
+// How it ended, if it may have crashed; empty: it did not. STATUS: srun's.
+std::string crash_of(int status) {
+  constexpr int kEndedBySignal = 128;  // and the signal
+  constexpr int kPeerIsGone = 14;      // Open MPI 5: of a rank whose peer crashed, if srun saw that rank first
+  if (status > kEndedBySignal) return fmt::format("by signal {}", status - kEndedBySignal);
+  return status == kPeerIsGone ? "because a rank was gone" : "";
+}
 
 // Runs `command` with stdout into a pipe and stderr as ours; every line of its output goes to `take`.
 Result<void> run_lines(const std::vector<std::string>& command, const LineSink& take, int tries = kTries) {
@@ -116,9 +123,9 @@ Result<void> run_lines(const std::vector<std::string>& command, const LineSink& 
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return taken;
-  if (tries > 1 && is_silent && WIFEXITED(status) && WEXITSTATUS(status) > kEndedBySignal) {
-    std::cerr << fmt::format("lbf-calibrate: the program ended by signal {} before it printed anything: once more\n",
-                             WEXITSTATUS(status) - kEndedBySignal);
+  const std::string crash = WIFEXITED(status) ? crash_of(WEXITSTATUS(status)) : "";
+  if (tries > 1 && is_silent && !crash.empty()) {
+    std::cerr << fmt::format("lbf-calibrate: the program ended {} before it printed anything: once more\n", crash);
     return run_lines(command, take, tries - 1);
   }
   std::string words;  // up to the program; its arguments tell nothing
