@@ -80,7 +80,7 @@ Saying Trust::say(Seconds predicted_s, double change, std::string_view of_networ
   Saying saying;
   saying.predicted_s = predicted_s;
   const double low = half_width_percent(change) + unknown.memory_percent;
-  const double half = low + kErrorPerExchange * unknown.exchange_percent +
+  const double half = low + unknown.exchange_percent +
                       (of_nodes > 1 && is_nominal(of_network) ? kNominalPercent : 0);
   saying.half_width_percent = half;
   if (doubt() == Doubt::kSeenTooLittle) {
@@ -128,7 +128,7 @@ void Trust::explain(Saying& saying, double change, std::string_view of_network, 
     return say(fmt::format("{:.1f} % of the time is in calls that are not modelled", unmodelled_percent),
                "run it once there");
   }
-  if (kErrorPerExchange * unknown.exchange_percent > kWidestNumberPercent / 2)
+  if (unknown.exchange_percent > kWidestNumberPercent / 2)
     return say("ranks that send each other large messages may take turns there", "run it once there");
   say("it differs too much from the run", "run it once there");
 }

@@ -30,9 +30,6 @@ inline constexpr double kLeastErrorPercent = 1.0;
 inline constexpr double kErrorPerWildcard = 0.1;
 // The same for each percent of collectives of a library that is known by its family alone. Assumed.
 inline constexpr double kErrorPerUnknownCollective = 0.05;
-// At High, of the percent that exchanges would add if all of them took turns: as many as began to, and went on, in the
-// replay that came nearest to a run that was looked at (docs/adr/0008-rendezvous-and-shared-links.md).
-inline constexpr double kErrorPerExchange = 0.3;
 // So many outcomes make a fit: the 90th percentile of fewer is hardly more than the worst of them.
 inline constexpr std::uint64_t kLeastOutcomesOfProgram = 5;
 inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
@@ -95,7 +92,7 @@ struct OutcomeErrors {
 // What is not known of one target's time, in percent of it.
 struct TargetUnknowns {
   double memory_percent = 0;    // what memory bandwidth may add or save
-  double exchange_percent = 0;  // what exchanges would add if all of them took turns
+  double exchange_percent = 0;  // what exchanges would add if all of them took turns: at High
 };
 
 // What the trace does not say, in percent.

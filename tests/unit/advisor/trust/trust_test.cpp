@@ -188,12 +188,12 @@ TEST(Saying, ExchangesMayOnlyTakeLonger) {
   Trust trust;
   trust.self_error_percent = 0;
   const Saying without = trust.say(10, 1, "lan", 2);
-  const Saying with = trust.say(10, 1, "lan", 2, {0, 20});
+  const Saying with = trust.say(10, 1, "lan", 2, {0, 6});
   EXPECT_EQ(with.low_s, without.low_s);
-  EXPECT_NEAR(with.high_s, without.high_s + 10 * kErrorPerExchange * 0.2, 1e-9);
-  EXPECT_NEAR(with.half_width_percent, without.half_width_percent + kErrorPerExchange * 20, 1e-9);
+  EXPECT_NEAR(with.high_s, without.high_s + 10 * 0.06, 1e-9);
+  EXPECT_NEAR(with.half_width_percent, without.half_width_percent + 6, 1e-9);
   EXPECT_TRUE(with.is_number());
-  const Saying range = trust.say(10, 1, "lan", 2, {0, 100});
+  const Saying range = trust.say(10, 1, "lan", 2, {0, 60});
   EXPECT_EQ(range.form, Form::kRange);
   EXPECT_THAT(range.why, HasSubstr("may take turns"));
   EXPECT_EQ(range.remedy, "run it once there");
