@@ -80,8 +80,7 @@ Saying Trust::say(Seconds predicted_s, double change, std::string_view of_networ
   Saying saying;
   saying.predicted_s = predicted_s;
   const double low = half_width_percent(change) + unknown.memory_percent;
-  const double half = low + unknown.exchange_percent +
-                      (of_nodes > 1 && is_nominal(of_network) ? kNominalPercent : 0);
+  const double half = low + unknown.exchange_percent + (of_nodes > 1 && is_nominal(of_network) ? kNominalPercent : 0);
   saying.half_width_percent = half;
   if (doubt() == Doubt::kSeenTooLittle) {
     saying.why = too_little_seen;
