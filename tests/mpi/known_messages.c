@@ -1,4 +1,5 @@
-/* Messages that are counted by hand in test_eztrace.py: what every tool that looks at this program must see. 4 ranks. */
+/* Messages that are counted by hand in test_eztrace.py: what every tool that looks at this program must see. 4 ranks.
+ */
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
@@ -30,7 +31,8 @@ int main(int argc, char** argv) {
   before = (rank + size - 1) % size;
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank % 2 == 0) MPI_Send(out, 100, MPI_BYTE, after, 5, MPI_COMM_WORLD);
-  MPI_Recv(in, 4096, MPI_BYTE, rank == 1 ? MPI_ANY_SOURCE : before, rank == 1 ? MPI_ANY_TAG : 5, MPI_COMM_WORLD, &status);
+  MPI_Recv(in, 4096, MPI_BYTE, rank == 1 ? MPI_ANY_SOURCE : before, rank == 1 ? MPI_ANY_TAG : 5, MPI_COMM_WORLD,
+           &status);
   if (rank % 2 == 1) MPI_Send(out, 100, MPI_BYTE, after, 5, MPI_COMM_WORLD);
   for (round = 0; round < ROUNDS; ++round) {
     work(3);
