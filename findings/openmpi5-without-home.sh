@@ -18,7 +18,9 @@ for program in gcc curl; do command -v $program >/dev/null || { echo "needs $pro
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-curl_of_pool() { curl -sSfO "http://deb.debian.org/debian/pool/main/$1" 2>/dev/null; }
+# The mirror that this machine has its own packages from also has those of Debian 13.
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 'Created-By: Packages' 2>/dev/null | head -1)
+curl_of_pool() { curl -sSfO "${mirror%/}/pool/main/$1" 2>/dev/null; }
 mkdir four five
 ( cd four && apt-get download -qq libopenmpi3=4.1.4-3+b1 libopenmpi-dev=4.1.4-3+b1 openmpi-common=4.1.4-3 \
   libhwloc15=2.9.0-1 libucx0=1.13.1-1 libnuma1=2.0.16-1 libevent-core-2.1-7=2.1.12-stable-8+deb12u1 \

@@ -58,7 +58,7 @@ struct Ranked {
   double memory_percent = 0;    // of time_s: how far it may be off since the memory demand is not known
   double exchange_percent = 0;  // of time_s: what exchanges would add if all of them took turns
 
-  // Of a verdict kReplayed or kStuck.
+  // What its replay says; the verdict is kReplayed or kStuck then.
   void take(const Replayed& there);
 
   double node_hours() const { return candidate.node_hours(time_s); }

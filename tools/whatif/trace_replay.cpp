@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <future>
 #include <memory>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include "predictor/engine/replay/replay.h"
