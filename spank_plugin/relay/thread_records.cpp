@@ -56,10 +56,16 @@ ring::Record whole_call(ring::Record begin, const ring::Record& end) {
   return begin;
 }
 
-// HeldRecord::turn.
+// HeldRecord::turn. Who closes a window writes what was in its last gap, regions and waits for devices, at the same tick.
 std::uint8_t turn_of(const ring::Record& record) {
-  if (record.kind == static_cast<std::uint8_t>(EventKind::kWindowClose)) return 0;
-  return ring::skips_everything(record) ? 2 : 1;
+  switch (static_cast<EventKind>(record.kind)) {
+    case EventKind::kWindowClose:
+    case EventKind::kRegions:
+    case EventKind::kDevice:
+      return 0;
+    default:
+      return ring::skips_everything(record) ? 2 : 1;
+  }
 }
 
 }  // namespace

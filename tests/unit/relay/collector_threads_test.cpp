@@ -261,6 +261,26 @@ TEST_F(CollectorThreads, TheEndOfACaptureComesBehindTheCloseThatAnotherThreadWro
   }
 }
 
+// The thread that closes the window writes the regions of its last gap first, at the same time.
+TEST_F(CollectorThreads, RegionsOfTheLastGapComeBeforeTheClose) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  main_thread.append(RingFile::record(EventKind::kRecv, 2000, 2900));
+  other.append(RingFile::record(EventKind::kRecv, 2100, 2950));
+  ring::Record regions = RingFile::record(EventKind::kRegions, 3100, 3100);
+  regions.flags = 0;
+  std::vector<std::uint64_t> values(ring::kRegionWords);
+  ring::write_regions(values.data(), {1, 1, 100, 100, 0, 100});
+  main_thread.append(regions, values);
+  main_thread.append(RingFile::record(EventKind::kWindowClose, 3100, 3100));
+  pass();
+  const auto decoded = finish();
+  EXPECT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kStartRecv, EventKind::kStartRecv, EventKind::kEndRecv,
+                                                   EventKind::kEndRecv, EventKind::kRegions, EventKind::kWindowClose,
+                                                   EventKind::kSkipped, EventKind::kWindowOpen, EventKind::kExit));
+}
+
 // A rank's threads in calls side by side: its time passes once.
 TEST_F(CollectorThreads, CallsOfThreadsSideBySideTakeTheirTimeOnce) {
   Sleeper process;
