@@ -58,12 +58,12 @@ set type 2 charge -1.0
 mass * 1.0
 pair_style lj/cut/coul/long 2.5 3.0
 pair_coeff * * 1.0 1.0
-kspace_style pppm 1.0e-4
+kspace_style pppm 1.0e-3
 minimize 1.0e-4 1.0e-4 20 40
 velocity all create 1.0 99 loop geom
 fix 1 all nvt temp 1.0 1.0 0.5
 timestep 0.002
-run 45
+run 20
 """
 GRAINS = """units lj
 atom_style sphere
@@ -241,7 +241,7 @@ BANDS = """(set! num-bands 8)
   (basis1 0 1 1) (basis2 1 0 1) (basis3 1 1 0)))
 (set! geometry (list (make sphere (center 0.125 0.125 0.125) (radius 0.25) (material (make dielectric (epsilon 11.0))))
                      (make sphere (center -0.125 -0.125 -0.125) (radius 0.25) (material (make dielectric (epsilon 11.0))))))
-(set! resolution 24)
+(set! resolution 20)
 (set! mesh-size 3)
 (run)
 """
