@@ -24,7 +24,7 @@ double Trust::half_width_percent(double change) const {
   const double error = self_error_percent.value_or(0);
   const double self = std::max(error > -100 ? std::fabs(error / (1 + error / 100)) : 100, kLeastErrorPercent);
   const double of_change = kPerFactorPercent * std::fabs(std::log(change));
-  const double of_this_trace = unmodelled_percent + kErrorPerWildcard * wildcard_percent +
+  const double of_this_trace = other_ranks_percent + unmodelled_percent + kErrorPerWildcard * wildcard_percent +
                                kErrorPerUnknownCollective * unknown_collectives_percent;
   switch (basis()) {
     case Basis::kProgram:
@@ -118,6 +118,7 @@ void Trust::explain(Saying& saying, double change, std::string_view of_network, 
       return say(why, fmt::format("run it once on network {}", of_network));
     return say(why, "pin the ranks (srun --cpu-bind=cores) and run it again");
   }
+  if (other_ranks_percent > 0) return say("no run had so many ranks", "run it once with them");
   if (of_nodes > 1 && is_nominal(of_network))
     return say(fmt::format("{} is from public figures, not measured here", of_network), kMeasureNetwork);
   if (extrapolated_percent.value_or(0) > kWidestNumberPercent / 2) return say(captured, kRaiseLimit);

@@ -36,6 +36,8 @@ inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
 
 // On a network of public figures, which are best cases, above: assumed.
 inline constexpr double kNominalPercent = 25.0;
+// Of a program with another number of ranks than its runs had (docs/adr/0018-pattern.md), above: assumed.
+inline constexpr double kOtherRanksPercent = 30.0;
 // A self-prediction error above it says that the model misses something of this run: TSE Fig. 7 and Fig. 10 stay within
 // 8 %.
 inline constexpr double kDoubtfulSelfErrorPercent = 10.0;
@@ -108,6 +110,7 @@ struct Trust {
   double unseen_percent = 0;                 // of the run's time: the capture was closed, or had ended
   // Half width of the interval that what was seen gives for the run that was captured; nothing: it cannot be told.
   std::optional<double> extrapolated_percent = 0.0;
+  double other_ranks_percent = 0;          // kOtherRanksPercent: no run had so many ranks
   double unknown_collectives_percent = 0;  // of a library that is known by its family alone
   std::string too_little_seen;             // not empty: why there is no prediction (SeenRun::why_no_prediction)
   bool is_lost_to_others = false;          // others than the job had its processors, and it shows

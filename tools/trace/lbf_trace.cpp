@@ -25,6 +25,7 @@
 #include "tools/trace/trace_export.h"
 #include "tools/trace/trace_info.h"
 #include "tools/trace/trace_output.h"
+#include "tools/whatif/extrapolated_trace.h"
 #include "tools/whatif/target_options.h"
 #include "tools/whatif/whatif_trace.h"
 
@@ -45,8 +46,9 @@ struct Options {
   double flops_per_second = kDefaultFlopsPerSecond;  // import
   TraceExportOptions exported;
   std::string pattern;
-  Rank synth_ranks = 0;
+  Rank synth_ranks = 0;  // also of extrapolate
   std::uint64_t iterations = 0;
+  std::vector<std::string> runs;  // extrapolate
 };
 
 // --- traces
@@ -202,6 +204,19 @@ Result<void> convert(const Options& options) {
   return (*sink)->finish();
 }
 
+Result<void> extrapolate(const Options& options) {
+  Result<std::unique_ptr<WhatIfTrace>> trace = open_extrapolated(options.runs, options.synth_ranks, options.server);
+  if (!trace) return trace.error();
+  Result<std::unique_ptr<TraceSink>> sink =
+      TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, (*trace)->ranks(),
+                      (*trace)->library(), {}, {}, {}, (*trace)->mpi_settings());
+  if (!sink) return sink.error();
+  Result<void> done =
+      read(**trace, "extrapolated", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });
+  if (!done) return done;
+  return (*sink)->finish();
+}
+
 using Shown = std::function<void(double)>;
 
 // READ hands the events of a trace of RANKS to a sink; NOTES is called behind it.
@@ -279,13 +294,16 @@ constexpr const char* kTraceHelp =
     "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or JOB[.STEP] of a "
     "job that lbfd knows";
 
-void add_trace(CLI::App& command, Options& options) {
-  command.add_option("TRACE", options.trace, kTraceHelp)->required();
+void add_server(CLI::App& command, Options& options) {
   command.add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
       ->check([](const std::string& server) {
         const auto client = HttpClient::make(server);
         return client ? std::string() : client.error().message;
       });
+}
+void add_trace(CLI::App& command, Options& options) {
+  command.add_option("TRACE", options.trace, kTraceHelp)->required();
+  add_server(command, options);
 }
 void add_output(CLI::App& command, std::string& output, const char* help) {
   command.add_option("-o,--output", output, help);
@@ -371,6 +389,16 @@ int run(int argc, char** argv) {
   add_output(*synth_command, options.output, "file to write (default standard output)");
   add_form(*synth_command, options, "text or stored (default stored)");
 
+  CLI::App* extrapolate_command =
+      app.add_subcommand("extrapolate", "runs of a program with several rank counts -> its run with another one");
+  extrapolate_command->add_option("TRACES", options.runs, kTraceHelp)->required()->expected(2, -1);
+  add_server(*extrapolate_command, options);
+  extrapolate_command->add_option("--ranks", options.synth_ranks, "ranks of the run that is wanted")
+      ->required()
+      ->check(CLI::Range(kMinSynthRanks, kMaxSynthRanks));
+  add_output(*extrapolate_command, options.output, "file to write (default standard output)");
+  add_form(*extrapolate_command, options, "text or stored (default stored)");
+
   if (const auto status = parse(app, argc, argv, kMessages)) return *status;
   if (export_command->parsed()) {
     const std::string wrong = check_export(*export_command, options.exported);
@@ -380,11 +408,12 @@ int run(int argc, char** argv) {
     const Result<std::string> text = info(options);
     return text ? kMessages.write(*text) : kMessages.fail(text.error());
   }
-  Result<void> done = dump_command->parsed()      ? dump(options)
-                      : convert_command->parsed() ? convert(options)
-                      : import_command->parsed()  ? import_trace(options)
-                      : export_command->parsed()  ? export_trace(options)
-                                                  : synth(options);
+  Result<void> done = dump_command->parsed()          ? dump(options)
+                      : convert_command->parsed()     ? convert(options)
+                      : import_command->parsed()      ? import_trace(options)
+                      : export_command->parsed()      ? export_trace(options)
+                      : extrapolate_command->parsed() ? extrapolate(options)
+                                                      : synth(options);
   return done ? 0 : kMessages.fail(done.error());
 }
 

@@ -16,6 +16,7 @@
 #include "tools/support/environment.h"
 #include "tools/support/message.h"
 #include "tools/support/progress.h"
+#include "tools/whatif/extrapolated_trace.h"
 #include "tools/whatif/procedure_question.h"
 #include "tools/whatif/sensitivity_answer.h"
 #include "tools/whatif/target_options.h"
@@ -31,7 +32,8 @@ constexpr Messages kMessages{"lbf-whatif"};
 
 // As the user wrote it.
 struct CommandLine {
-  std::string trace;
+  std::vector<std::string> traces;
+  Rank ranks = 0;  // not 0: of these traces, extrapolated
   std::string server = default_server();
   std::string mpi_library;
   std::string html;
@@ -45,9 +47,12 @@ struct CommandLine {
 
 void add_options(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", std::string("lbf-whatif ") + LBF_VERSION);
-  app.add_option("TRACE", line.trace,
+  app.add_option("TRACE", line.traces,
                  "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or "
-                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
+                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows; with --ranks several of one program");
+  app.add_option("--ranks", line.ranks,
+                 "the program with so many ranks, extrapolated from its runs with two rank counts or more")
+      ->check(CLI::Range(Rank{2}, kMaxRanks));
   add_target_options(app, line.targets);
   add_procedure_options(app, line.procedures);
   add_sensitivity_options(app, line.sensitivity);
@@ -65,7 +70,9 @@ void add_options(CLI::App& app, CommandLine& line) {
 
 // What is wrong with the options, in one line; empty: nothing.
 std::string check(const CLI::App& app, CommandLine& line) {
-  if (line.trace.empty()) return "TRACE is missing: what to replay; lbf-whatif --help";
+  if (line.traces.empty()) return "TRACE is missing: what to replay; lbf-whatif --help";
+  if (line.ranks == 0 && line.traces.size() > 1) return "one TRACE, or --ranks N and runs with several rank counts";
+  if (line.ranks > 0 && line.procedures.given()) return "--ranks: procedures are not extrapolated";
   if (const std::string wrong = check_procedure_options(line.procedures); !wrong.empty()) return wrong;
   if (line.sensitivity.given() && line.procedures.given())
     return "--sensitivity follows targets as they are, without procedures moved: ask for one at a time";
@@ -192,10 +199,12 @@ ProcedureAnswer answer_of(ProcedureQuestion question, const Replay& replay,
 }
 
 Result<WhatIfResult> predict(const CommandLine& line) {
-  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(line.trace, line.server);
+  Result<std::unique_ptr<WhatIfTrace>> trace = line.ranks > 0 ? open_extrapolated(line.traces, line.ranks, line.server)
+                                                              : open_trace(line.traces.front(), line.server);
   if (!trace) return trace.error();
   WhatIfResult result;
-  result.trace = line.trace;
+  result.trace = line.traces.front();
+  for (std::size_t i = 1; i < line.traces.size(); ++i) result.trace += ", " + line.traces[i];
   result.ranks = (*trace)->ranks();
   std::optional<ProcedureQuestion> question;
   if (line.procedures.given()) {
@@ -253,6 +262,7 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   result.trust = (*trace)->trust()
                      ? *(*trace)->trust()
                      : trust_of_replay(result.stats, result.predictions.front(), mpi.rules, result.why_partial);
+  if (line.ranks > 0) result.trust.other_ranks_percent = advisor::kOtherRanksPercent;
   if (line.sensitivity.given()) {
     const auto replay_again =
         [&](const std::vector<engine::Target>& probed) -> Result<std::vector<engine::Prediction>> {

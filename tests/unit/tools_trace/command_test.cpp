@@ -45,6 +45,27 @@ TEST_F(TraceCommand, SynthIsTheSameEachTime) {
   EXPECT_NE(once, output_of("synth --pattern stencil2d --ranks 4 --iterations 4"));
 }
 
+// What ran with 4, 6 and 9 ranks, with 12.
+TEST_F(TraceCommand, AnExtrapolatedTraceIsThatOfTheRankCount) {
+  for (const std::string pattern : {"ring", "allreduce"}) {
+    std::string runs;
+    for (const std::string ranks : {"4", "6", "9", "12"}) {
+      const std::string file = pattern + ranks;
+      output_of("synth --pattern " + pattern + " --ranks " + ranks + " --iterations 5 -o " + file);
+      if (ranks != "12") runs += " " + file;
+    }
+    output_of("extrapolate" + runs + " --ranks 12 -o made");
+    nlohmann::json made = nlohmann::json::parse(output_of("info --json made"));
+    nlohmann::json truth = nlohmann::json::parse(output_of("info --json " + pattern + "12"));
+    for (const char* key : {"ranks", "events", "messages", "message_bytes", "collectives", "communicators"})
+      EXPECT_EQ(made.at(key), truth.at(key)) << pattern << ": " << key;
+    EXPECT_GT(predicted_s(runs + " --ranks 12", "--nodes 12"), 0) << pattern;
+  }
+  expect_error(2, "extrapolate ring4 --ranks 8", "TRACES");
+  expect_error(2, "extrapolate ring4 ring6 --ranks 1", "--ranks");
+  expect_error(1, "extrapolate ring4 ring4 --ranks 8", "all runs have 4 ranks: run it once with 8");
+}
+
 TEST_F(TraceCommand, InfoCounts) {
   const std::string trace =
       write("t.lbf",
@@ -145,7 +166,7 @@ TEST_F(TraceCommand, UsageErrorsExit2) {
   expect_error(2, "synth --pattern ring --ranks 1 --iterations 1", "--ranks");
   expect_error(2, "synth --pattern ring --ranks 4", "--iterations");
   expect_error(2, "info 12 --server lbfd.sock", "'lbfd.sock' is no address of lbfd");
-  for (const char* command : {"", "info", "dump", "convert", "import", "export", "synth"}) {
+  for (const char* command : {"", "info", "dump", "convert", "import", "export", "synth", "extrapolate"}) {
     EXPECT_EQ(run(std::string(command) + " --help").status, 0) << command;
   }
   EXPECT_THAT(run("--version").out, HasSubstr("lbf-trace "));

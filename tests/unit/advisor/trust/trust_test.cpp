@@ -71,6 +71,16 @@ TEST(Trust, EveryDoubtIsSaid) {
   }
 }
 
+TEST(Trust, ARankCountThatDidNotRunIsARange) {
+  Trust trust;
+  trust.other_ranks_percent = kOtherRanksPercent;
+  const Saying saying = trust.say(10, 1, "lan", 2);
+  EXPECT_EQ(saying.form, Saying::Form::kRange);
+  EXPECT_NEAR(saying.high_s, 13.8, 1e-9);
+  EXPECT_EQ(saying.why, "no run had so many ranks");
+  EXPECT_EQ(saying.remedy, "run it once with them");
+}
+
 TEST(Trust, TheIntervalIsFittedToOutcomesWhereThereAreEnough) {
   Trust trust;
   trust.self_error_percent = -5;
