@@ -387,7 +387,7 @@ void add_ambiguous(const std::vector<Instruction>& instructions, const Grids& gr
   }
 }
 
-// Whether a run with so many ranks tells all ways apart that are possible there.
+// Whether a run with so many ranks tells all ways apart. Butterflies may be impossible there, and one shift.
 bool settles(const Instruction& instruction, Rank ranks) {
   Grids grids;
   grids.add(ranks);
@@ -395,7 +395,7 @@ bool settles(const Instruction& instruction, Rank ranks) {
   const std::vector<std::optional<Rank>> impossible(peers_of(instruction.way, grids, ranks).size());
   const auto is_new = [&](const Way& way) {
     auto peers = peers_of(way, grids, ranks);
-    if (peers == impossible) return true;
+    if (peers == impossible && way.relation.kind != Relation::Kind::kShift) return true;
     if (std::find(known.begin(), known.end(), peers) != known.end()) return false;
     known.push_back(std::move(peers));
     return true;

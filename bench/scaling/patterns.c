@@ -1,5 +1,5 @@
-/* Message patterns on process grids: patterns NAME [ROUNDS]. Grids are MPI_Dims_create's, of 96 points in each dimension, and
-   each message has the bytes of a face of the local block. */
+/* Message patterns on process grids: patterns NAME [ROUNDS]. Grids are MPI_Dims_create's, of 96 points in each
+   dimension, and each message has the bytes of a face of the local block. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ static double room[12][LARGEST];
 static void ring(void) {
   int round;
   for (round = 0; round < rounds; ++round) {
-    MPI_Sendrecv(room[0], 1000, MPI_DOUBLE, (rank + 1) % size, 3, room[1], 1000, MPI_DOUBLE, (rank + size - 1) % size, 3,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(room[0], 1000, MPI_DOUBLE, (rank + 1) % size, 3, room[1], 1000, MPI_DOUBLE, (rank + size - 1) % size,
+                 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 0) MPI_Send(room[0], 10, MPI_DOUBLE, size - 1, 9, MPI_COMM_WORLD);
     if (rank == size - 1) MPI_Recv(room[0], 10, MPI_DOUBLE, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
@@ -98,7 +98,8 @@ static void columns(void) {
   for (round = 0; round < rounds; ++round) {
     for (all[0] = 0; all[0] < 2; ++all[0]) {
       all[1] = all[0] == 0 ? dims[1] : dims[0];
-      MPI_Alltoall(room[0], LARGEST * 2 / size / all[1], MPI_DOUBLE, room[6], LARGEST * 2 / size / all[1], MPI_DOUBLE, comm[all[0]]);
+      MPI_Alltoall(room[0], LARGEST * 2 / size / all[1], MPI_DOUBLE, room[6], LARGEST * 2 / size / all[1], MPI_DOUBLE,
+                   comm[all[0]]);
     }
   }
 }
@@ -112,26 +113,37 @@ static void master(void) {
       continue;
     }
     for (worker = 1; worker < size; ++worker) MPI_Send(room[0], 8, MPI_DOUBLE, worker, 1, MPI_COMM_WORLD);
-    for (worker = 1; worker < size; ++worker) MPI_Recv(room[0], 1, MPI_DOUBLE, worker, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (worker = 1; worker < size; ++worker)
+      MPI_Recv(room[0], 1, MPI_DOUBLE, worker, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
 }
 
-int main(int argc, char **argv) {
-  const char *name = argc > 1 ? argv[1] : "";
+int main(int argc, char** argv) {
+  const char* name = argc > 1 ? argv[1] : "";
   if (argc > 2) rounds = atoi(argv[2]);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (strcmp(name, "ring") == 0) ring();
-  else if (strcmp(name, "plane") == 0) stencil(2, 0);
-  else if (strcmp(name, "plane-around") == 0) stencil(2, 1);
-  else if (strcmp(name, "space") == 0) stencil(3, 0);
-  else if (strcmp(name, "space-around") == 0) stencil(3, 1);
-  else if (strcmp(name, "butterfly") == 0) butterfly();
-  else if (strcmp(name, "wavefront") == 0) wavefront();
-  else if (strcmp(name, "columns") == 0) columns();
-  else if (strcmp(name, "master") == 0) master();
-  else if (rank == 0) fprintf(stderr, "patterns: '%s' is no pattern\n", name);
+  if (strcmp(name, "ring") == 0)
+    ring();
+  else if (strcmp(name, "plane") == 0)
+    stencil(2, 0);
+  else if (strcmp(name, "plane-around") == 0)
+    stencil(2, 1);
+  else if (strcmp(name, "space") == 0)
+    stencil(3, 0);
+  else if (strcmp(name, "space-around") == 0)
+    stencil(3, 1);
+  else if (strcmp(name, "butterfly") == 0)
+    butterfly();
+  else if (strcmp(name, "wavefront") == 0)
+    wavefront();
+  else if (strcmp(name, "columns") == 0)
+    columns();
+  else if (strcmp(name, "master") == 0)
+    master();
+  else if (rank == 0)
+    fprintf(stderr, "patterns: '%s' is no pattern\n", name);
   MPI_Finalize();
   return 0;
 }

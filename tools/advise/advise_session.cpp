@@ -292,8 +292,8 @@ class Session {
   std::vector<advisor::Replayed> outcomes(const ReplayedTrace& pass) const {
     std::vector<advisor::Replayed> replayed;
     for (const engine::Prediction& prediction : pass.predictions) {
-      // In a partial trace everybody waits for what is missing; only a whole one can be stuck.
-      const bool stuck = pass.why_partial.empty() && !prediction.complete;
+      // In a partial trace everybody waits for what is missing; only a whole one, as judge() has found it, can be stuck.
+      const bool stuck = result_.trust.why_partial.empty() && !prediction.complete;
       replayed.push_back({prediction.lbf_s, stuck ? prediction.why_stuck : std::string(), prediction.exchange_percent});
     }
     return replayed;

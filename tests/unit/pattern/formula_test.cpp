@@ -35,7 +35,9 @@ int wrong_places(GridRule rule, const Truth& truth, GridRule tried_first, std::a
 TEST(Formulas, OfGrids) {
   const auto constant = [](const Grid&, const Coordinates&) { return std::uint64_t{8}; };
   EXPECT_EQ(wrong_places(GridRule::kLine, constant, GridRule::kLine), 0);
-  const auto share = [](const Grid& grid, const Coordinates&) { return std::uint64_t{1 << 20} / static_cast<unsigned>(grid.size[0]); };
+  const auto share = [](const Grid& grid, const Coordinates&) {
+    return std::uint64_t{1 << 20} / static_cast<unsigned>(grid.size[0]);
+  };
   EXPECT_EQ(wrong_places(GridRule::kLine, share, GridRule::kLine), 0);
   EXPECT_EQ(wrong_places(GridRule::kPlane, share, GridRule::kPlane), 0);
   const auto face = [](const Grid& grid, const Coordinates&) {
@@ -58,13 +60,16 @@ TEST(Formulas, OfBlocksThatAreNotEven) {
 
 TEST(Formulas, OfFacesWithAHalo) {
   const auto face = [](const Grid& grid, const Coordinates&) {
-    return std::uint64_t{8} * static_cast<unsigned>(64 / grid.size[0] + 2) * static_cast<unsigned>(64 / grid.size[1] + 2);
+    return std::uint64_t{8} * static_cast<unsigned>(64 / grid.size[0] + 2) *
+           static_cast<unsigned>(64 / grid.size[1] + 2);
   };
   EXPECT_EQ(wrong_places(GridRule::kSpace, face, GridRule::kSpace, {true, true, false}), 0);
 }
 
 TEST(Formulas, AreFoundOnAnotherGridThanTheFirst) {
-  const auto edge = [](const Grid& grid, const Coordinates&) { return std::uint64_t{9600} / static_cast<unsigned>(grid.size[1]); };
+  const auto edge = [](const Grid& grid, const Coordinates&) {
+    return std::uint64_t{9600} / static_cast<unsigned>(grid.size[1]);
+  };
   EXPECT_EQ(wrong_places(GridRule::kPlaneTurned, edge, GridRule::kLine), 0);
 }
 

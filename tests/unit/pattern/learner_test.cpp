@@ -141,6 +141,16 @@ TEST(Learner, RunsThatDoNotTellDimensionsApartAreRefused) {
   EXPECT_TRUE(program->check(16));
 }
 
+// 3 x 2 x 2 is one grid, whichever of the smaller dimensions comes first.
+TEST(Learner, ARunThatTellsDimensionsApartIsNamed) {
+  const Result<Program> program = learnt(Stencil{GridRule::kSpace}, {8, 12, 27});
+  ASSERT_TRUE(program);
+  const Result<void> checked = program->check(32);
+  ASSERT_FALSE(checked);
+  EXPECT_TRUE(checked.error().message.ends_with("which differ with 32 ranks: run it once with 4"))
+      << checked.error().message;
+}
+
 // As CG does: sums along rows by a butterfly, then a transposition.
 void butterfly_and_transposition(Script& script) {
   Rank rows = 1;

@@ -102,6 +102,26 @@ TEST_F(Advise, PairsComeTogether) {
   EXPECT_NEAR(json["sensitivity"]["latency_share"].get<double>(), 2.0 / 3, 1e-9);
 }
 
+// Both send before they receive: inside a node the messages are above the eager limit, and wait for each other.
+TEST_F(Advise, ACandidateOnWhichTheProgramWouldNotEndIsStuck) {
+  const std::string network =
+      write("strict.toml",
+            "name = \"strict\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\neager_limit_bytes = 10\n"
+            "[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+  const std::string trace = write("buffers.lbf",
+                                  "lbf-trace 1\nranks 2\n0 send 1 to=1 tag=1 bytes=11\n1 send 1 to=0 tag=1 bytes=11\n"
+                                  "0 startRecv 0 from=1 tag=1\n0 endRecv 0 from=1 tag=1 bytes=11\n"
+                                  "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=11\n"
+                                  "0 exit 0\n1 exit 0\n");
+  const nlohmann::json json = json_of(trace + " --cluster " + cluster_ + " --network " + network +
+                                      " --nodes 1 --placement block --ran-nodes 2 --ran-placement block");
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["now"]["lbf_s"], 2.0);
+  ASSERT_EQ(json["candidates"].size(), 1U) << json["candidates"];
+  EXPECT_EQ(json["candidates"][0]["verdict"], "stuck");
+  EXPECT_THAT(json["candidates"][0]["why_stuck"].get<std::string>(), testing::StartsWith("cyclic wait: "));
+}
+
 TEST_F(Advise, TextForPeople) {
   const test::Outcome result = run(usual_);
   EXPECT_EQ(result.status, 0) << result.err;
