@@ -1,4 +1,4 @@
-// A run that did not take place, with another number of ranks than those that did (docs/scaling.md).
+// A run that did not take place, with another number of ranks than those that did (docs/adr/0018-pattern.md).
 #pragma once
 
 #include <memory>
