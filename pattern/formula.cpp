@@ -95,7 +95,7 @@ std::uint64_t Formula::of_place(const Grids& grids, Rank ranks, Rank me) const {
     case Kind::kPower:
       break;
   }
-  return static_cast<std::uint64_t>(std::llround(factor_ * std::pow(ranks, exponent_)));
+  return static_cast<std::uint64_t>(std::llround(power_.at(ranks)));
 }
 
 std::uint64_t Formula::at(const Grids& grids, Rank ranks, Rank me, std::uint32_t step) const {
@@ -269,34 +269,12 @@ bool Formula::fit_any(Samples samples, const Grids& grids, GridRule rule, std::s
   return false;
 }
 
-Formula Formula::fit_power(std::span<const FormulaSample> samples) {
-  std::map<Rank, std::pair<double, double>> means;  // sum, count
-  for (const FormulaSample& sample : samples) {
-    auto& [sum, number] = means[sample.ranks];
-    sum += static_cast<double>(sample.value);
-    number += 1;
-  }
-  double n = 0;
-  double x = 0;
-  double y = 0;
-  double xx = 0;
-  double xy = 0;
-  for (const auto& [ranks, mean] : means) {
-    if (!(mean.first > 0)) continue;
-    const double log_ranks = std::log(ranks);
-    const double log_value = std::log(mean.first / mean.second);
-    n += 1;
-    x += log_ranks;
-    y += log_value;
-    xx += log_ranks * log_ranks;
-    xy += log_ranks * log_value;
-  }
+Formula Formula::fit_power(Samples samples) {
+  PowerLawFit fit;
+  for (const FormulaSample& sample : samples) fit.add(sample.ranks, static_cast<double>(sample.value));
   Formula formula;
   formula.kind_ = Kind::kPower;
-  if (n == 0) return formula;
-  const double spread = n * xx - x * x;
-  formula.exponent_ = spread > 1e-9 ? (n * xy - x * y) / spread : 0;
-  formula.factor_ = std::exp((y - formula.exponent_ * x) / n);
+  formula.power_ = fit.law();
   return formula;
 }
 

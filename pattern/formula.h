@@ -1,5 +1,5 @@
-// Formula: a whole number that a run has (bytes of a message, iterations of a loop), as a function of the number of ranks
-// and of the rank's place in a process grid.
+// Formula: a whole number that a run has (bytes of a message, iterations of a loop), as a function of the number of
+// ranks and of the rank's place in a process grid.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "pattern/grid.h"
+#include "pattern/power_law.h"
 
 namespace lbf::pattern {
 
@@ -41,7 +42,7 @@ class Formula {
     kConstant,
     kTerms,    // factor * product of 1/size of some dimensions, and another such term
     kExtents,  // unit * product of (local extent + halo) of some dimensions
-    kPower,    // factor * ranks^exponent
+    kPower,
   };
   // What a term is a multiple of: 1 over the sizes of dimensions, each with an exponent; ranks; log2 of ranks.
   struct Basis {
@@ -77,9 +78,7 @@ class Formula {
   std::uint32_t halo_ = 0;
   Coordinates points_{};  // of the whole grid; 0: the dimension has no part in it
   bool is_balanced_ = false;
-  // kPower
-  double factor_ = 0;
-  double exponent_ = 0;
+  PowerLaw power_;
 };
 
 // Points of the block at PLACE of POINTS in SIZE blocks: the first ones have one more, or (balanced) those that

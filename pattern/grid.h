@@ -17,9 +17,7 @@ using Coordinates = std::array<std::int32_t, kDimensions>;
 struct Grid {
   Coordinates size{1, 1, 1};
 
-  Coordinates at(Rank rank) const {
-    return {rank / (size[1] * size[2]), rank / size[2] % size[1], rank % size[2]};
-  }
+  Coordinates at(Rank rank) const { return {rank / (size[1] * size[2]), rank / size[2] % size[1], rank % size[2]}; }
   Rank rank_at(const Coordinates& at) const { return (at[0] * size[1] + at[1]) * size[2] + at[2]; }
   friend bool operator==(const Grid&, const Grid&) = default;
 };

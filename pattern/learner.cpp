@@ -30,39 +30,10 @@ struct Run {
   std::vector<std::vector<Step>> executed;  // by rank
 };
 
-// Log-log line through the means, between a constant and 1/p.
-class TimeFit {
- public:
-  void add(Rank ranks, double seconds) {
-    auto& [sum, count] = means_[ranks];
-    sum += seconds;
-    count += 1;
-  }
-  TimeLaw law(double exponent_of_one) const {
-    double n = 0;
-    double x = 0;
-    double y = 0;
-    double xx = 0;
-    double xy = 0;
-    for (const auto& [ranks, mean] : means_) {
-      if (!(mean.first > 0)) continue;
-      const double log_ranks = std::log(ranks);
-      const double log_mean = std::log(mean.first / mean.second);
-      n += 1;
-      x += log_ranks;
-      y += log_mean;
-      xx += log_ranks * log_ranks;
-      xy += log_ranks * log_mean;
-    }
-    if (n == 0) return {};
-    const double spread = n * xx - x * x;
-    const double exponent = spread > 1e-9 ? std::clamp((n * xy - x * y) / spread, -1.0, 0.0) : exponent_of_one;
-    return {std::exp((y - exponent * x) / n), exponent};
-  }
-
- private:
-  std::map<Rank, std::pair<double, double>> means_;  // sum, count
-};
+// Of times: between a constant and 1/p.
+PowerLaw time_law(const PowerLawFit& fit, double exponent_of_one) {
+  return fit.law({exponent_of_one, -1, 0});
+}
 
 class Fitter {
  public:
@@ -141,20 +112,20 @@ class Fitter {
     if (node.key.kind == OperationKind::kWait) {
       set_wait(node, instruction);
       if (waits_have_conditions_)
-        instruction.way.conditions = conditions(executes, {}, rules_).value_or(std::vector<Predicate>());
+        instruction.way.conditions = conditions(executes, nullptr, rules_).value_or(std::vector<Predicate>());
     } else if (!choose(node, executes, is_in_steps, instruction)) {
       return invalid_input(
           fmt::format("{}: no rule tells which ranks execute it ({})", call_of(node.key), shares(executes)));
     }
     set_sizes(node, instruction);
-    TimeFit process;
-    TimeFit idle;
+    PowerLawFit process;
+    PowerLawFit idle;
     for (const Sample& sample : node.samples) {
       process.add(places_[sample.place].ranks, sample.process_s);
       idle.add(places_[sample.place].ranks, sample.idle_s);
     }
-    instruction.process = process.law(exponent_);
-    instruction.idle = idle.law(0);
+    instruction.process = time_law(process, exponent_);
+    instruction.idle = time_law(idle, 0);
     return instruction;
   }
 
@@ -194,13 +165,13 @@ class Fitter {
   // The simplest way, on the grid that explains most.
   bool choose(const Node& node, const std::vector<bool>& executes, bool is_in_steps, Instruction& instruction) const {
     if (!skeleton::has_peer(node.key.kind)) {
-      const auto found = conditions(executes, {}, rules_);
+      const auto found = conditions(executes, nullptr, rules_);
       if (found) instruction.way.conditions = *found;
       return found.has_value();
     }
     std::vector<Way> ways;
     for (const Relation& relation : node.relations) {
-      auto found = conditions(executes, relation, {relation.rule, GridRule::kLine});
+      auto found = conditions(executes, &relation, {relation.rule, GridRule::kLine});
       if (found) ways.push_back({relation, std::move(*found)});
     }
     if (ways.empty()) return false;
@@ -226,11 +197,11 @@ class Fitter {
   }
 
   // What tells the ranks that execute a statement from all others: nothing, one predicate, or two.
-  std::optional<std::vector<Predicate>> conditions(const std::vector<bool>& executes, const Relation& relation,
+  std::optional<std::vector<Predicate>> conditions(const std::vector<bool>& executes, const Relation* relation,
                                                    const std::vector<GridRule>& rules) const {
     const auto is_possible = [&](std::size_t place) {
       // A step of a butterfly, a rank that does not exist: no condition is needed where there is no peer.
-      return relation == Relation{} || peer_of(relation, grids_, places_[place].ranks, places_[place].me).has_value();
+      return relation == nullptr || peer_of(*relation, grids_, places_[place].ranks, places_[place].me).has_value();
     };
     std::vector<std::size_t> others;
     for (std::size_t place = 0; place < places_.size(); ++place) {
@@ -239,19 +210,20 @@ class Fitter {
     if (others.empty()) return std::vector<Predicate>();
     // Those that hold for all that execute it.
     std::vector<std::pair<Predicate, std::vector<bool>>> known;  // whether it leaves each of `others` out
+    const Relation of_peer = relation != nullptr ? *relation : Relation{};
     const auto consider = [&](const Predicate& predicate) {
       for (std::size_t place = 0; place < places_.size(); ++place) {
-        if (executes[place] && !holds(predicate, relation, grids_, places_[place].ranks, places_[place].me)) return;
+        if (executes[place] && !holds(predicate, of_peer, grids_, places_[place].ranks, places_[place].me)) return;
       }
       std::vector<bool> leaves_out;
       for (const std::size_t place : others)
-        leaves_out.push_back(!holds(predicate, relation, grids_, places_[place].ranks, places_[place].me));
+        leaves_out.push_back(!holds(predicate, of_peer, grids_, places_[place].ranks, places_[place].me));
       known.emplace_back(predicate, std::move(leaves_out));
     };
     using Kind = Predicate::Kind;
-    if (relation.kind == Relation::Kind::kShift && relation.shift != std::array<std::int32_t, kDimensions>{})
-      consider({Kind::kInside, relation.rule, 0, 0});
-    if (!(relation == Relation{})) consider({Kind::kNotSelf, relation.rule, 0, 0});
+    if (relation != nullptr && relation->kind == Relation::Kind::kShift)
+      consider({Kind::kInside, relation->rule, 0, 0});
+    if (relation != nullptr) consider({Kind::kNotSelf, relation->rule, 0, 0});
     std::set<GridRule> seen;
     for (const GridRule rule : rules) {
       if (!seen.insert(rule).second) continue;
@@ -409,7 +381,7 @@ class Learning {
 
   // Of the process time of a rank.
   double exponent() const {
-    TimeFit fit;
+    PowerLawFit fit;
     for (const Run& run : runs_) {
       for (const std::vector<Step>& executed : run.executed) {
         double all = 0;
@@ -417,7 +389,7 @@ class Learning {
         fit.add(run.ranks, all);
       }
     }
-    return fit.law(0).exponent;
+    return time_law(fit, 0).exponent;
   }
 
   Result<std::vector<Subgrid>> find_communicators(const std::vector<skeleton::ProgramTrace>& traces) const {

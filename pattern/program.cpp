@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <set>
 
@@ -153,10 +152,6 @@ void add_rules(const std::vector<Instruction>& instructions, std::set<GridRule>&
 }
 
 }  // namespace
-
-Seconds TimeLaw::at(Rank ranks) const {
-  return factor * std::pow(ranks, exponent);
-}
 
 std::vector<Rank> Subgrid::members_of(const Grids& grids, Rank ranks, Rank me) const {
   const Grid& grid = *grids.find(rule, ranks);

@@ -10,6 +10,7 @@
 #include "event/event_sink.h"
 #include "pattern/formula.h"
 #include "pattern/grid.h"
+#include "pattern/power_law.h"
 #include "pattern/rank_tree.h"
 #include "pattern/relation.h"
 
@@ -38,13 +39,6 @@ struct Predicate {
   std::int32_t value = 0;
 };
 
-// A mean time, as a power of the number of ranks.
-struct TimeLaw {
-  double factor = 0;
-  double exponent = 0;
-  Seconds at(Rank ranks) const;
-};
-
 // Who a statement's messages are to or from, and which ranks execute it.
 struct Way {
   Relation relation;
@@ -66,8 +60,8 @@ struct Instruction {
   Formula value;  // of v-collectives: each of them
   WaitForm wait_form = kWaitsForAll;
   std::vector<std::uint32_t> positions;
-  TimeLaw process;
-  TimeLaw idle;
+  PowerLaw process;  // time before it
+  PowerLaw idle;
 };
 
 // A communicator of each rank: the ranks that differ from it in some coordinates.

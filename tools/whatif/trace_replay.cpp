@@ -132,7 +132,7 @@ Result<ReplayedTrace> replay_targets(WhatIfTrace& trace, const std::vector<engin
     std::vector<engine::Prediction>& predictions = g == 0 ? of_first : replayed[g]->predictions;
     for (std::size_t i = 0; i < groups[g].size(); ++i) all.predictions[groups[g][i]] = std::move(predictions[i]);
     // A target on which the program ends has seen all of the trace.
-    if (replayed[g]->why_partial.empty()) all.why_partial.clear();
+    if (g > 0 && replayed[g]->why_partial.empty()) all.why_partial.clear();
   }
   return all;
 }
