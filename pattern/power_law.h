@@ -18,6 +18,13 @@ struct PowerLaw {
   double at(Rank ranks) const { return factor * std::pow(ranks, exponent); }
 };
 
+// Which ones a fit may have.
+struct Exponents {
+  double of_one = 0;  // where only one rank count has an amount above 0
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+};
+
 // The line through the logarithms of the means at each rank count.
 class PowerLawFit {
  public:
@@ -27,11 +34,6 @@ class PowerLawFit {
     count += 1;
   }
 
-  struct Exponents {
-    double of_one = 0;  // where only one rank count has an amount above 0
-    double least = -std::numeric_limits<double>::infinity();
-    double most = std::numeric_limits<double>::infinity();
-  };
   // 0 where no amount is above 0.
   PowerLaw law(const Exponents& exponents = {}) const {
     double n = 0;
