@@ -55,6 +55,7 @@ Result<std::unique_ptr<WhatIfTrace>> open_extrapolated(const std::vector<std::st
   std::string library;
   std::vector<std::string> settings;
   bool is_first = true;
+  double unmodelled_s = 0;
   for (const std::string& name : traces) {
     Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(name, server);
     if (!trace) return trace.error();
@@ -70,12 +71,15 @@ Result<std::unique_ptr<WhatIfTrace>> open_extrapolated(const std::vector<std::st
     library = (*trace)->library();
     settings = (*trace)->mpi_settings();
     is_first = false;
+    unmodelled_s += run->unmodelled_s;
     learner.add(std::move(*run));
   }
   Result<pattern::Program> program = learner.learn();
   if (!program) return program.error();
   if (Result<void> checked = program->check(ranks); !checked) return checked.error();
   std::vector<std::string> notes = program->notes;
+  if (unmodelled_s > 0)
+    notes.emplace_back("time in one-sided communication, MPI I/O and other unmodelled calls is time off the processor");
   auto made = std::make_unique<ExtrapolatedTrace>(std::make_shared<const pattern::Program>(std::move(*program)), ranks,
                                                   std::move(library), std::move(notes));
   made->set_mpi_settings(settings);

@@ -95,7 +95,8 @@ def with_advise(options, one: Round, targets):
             answers[key_of(case)] = Answer(document["now"]["lbf_s"], None)
         for candidate in document["candidates"]:
             key = nodes, processors, candidate["network"]
-            if candidate["lbf_s"] is not None and key != key_of(case):
+            # Stuck ones have no time.
+            if candidate.get("lbf_s") is not None and key != key_of(case):
                 answers[key] = Answer(candidate["lbf_s"], candidate["error_percent"])
     return answers
 
