@@ -13,6 +13,7 @@ namespace lbf::pattern {
 namespace {
 
 constexpr std::uint32_t kMostHalo = 4;
+constexpr std::uint32_t kMostMargin = 2;
 constexpr std::size_t kMostUnits = 24;
 // Beyond it numbers are no local extents.
 constexpr std::uint64_t kMostPoints = 1 << 24;
@@ -72,6 +73,13 @@ std::vector<Formula::Basis> Formula::bases(GridRule rule, std::uint8_t largest_e
   return all;
 }
 
+std::int64_t Formula::extent(const Grid& grid, const Coordinates& at, std::size_t dimension) const {
+  const std::int32_t size = grid.size[dimension];
+  const std::int32_t place = at[dimension];
+  const std::int64_t ends = (place == 0 ? 1 : 0) + (place == size - 1 ? 1 : 0);
+  return block_of(points_[dimension], size, place, is_balanced_) + std::int64_t{halo_} - ends * margin_;
+}
+
 std::uint64_t Formula::of_place(const Grids& grids, Rank ranks, Rank me) const {
   switch (kind_) {
     case Kind::kConstant:
@@ -87,8 +95,7 @@ std::uint64_t Formula::of_place(const Grids& grids, Rank ranks, Rank me) const {
       const Coordinates at = grid->at(me);
       std::uint64_t value = unit_;
       for (std::size_t d = 0; d < kDimensions; ++d) {
-        if (points_[d] == 0) continue;
-        value *= static_cast<std::uint64_t>(block_of(points_[d], grid->size[d], at[d], is_balanced_)) + halo_;
+        if (points_[d] > 0) value *= static_cast<std::uint64_t>(std::max<std::int64_t>(0, extent(*grid, at, d)));
       }
       return value;
     }
@@ -179,19 +186,21 @@ bool Formula::fit_extents(Samples samples, const Grids& grids, GridRule rule, st
   Formula tried;
   tried.kind_ = Kind::kExtents;
   tried.rule_ = rule;
-  // Points of the whole dimension, when the first sample's block has so many; even blocks first, then one more, one
+  // Points of the whole dimension, when the first sample's extent is this one; even blocks first, then one more, one
   // less.
-  const auto try_points = [&](std::size_t dimension, std::uint64_t block, const auto& next) {
-    if (block == 0 || block > kMostPoints) return false;
+  const auto try_points = [&](std::size_t dimension, std::uint64_t wanted, const auto& next) {
+    if (wanted > kMostPoints) return false;
     const std::int32_t size = grid.size[dimension];
-    const std::int64_t middle = static_cast<std::int64_t>(block) * size;
+    const Coordinates at = grid.at(first.me);
+    tried.points_[dimension] = 0;
+    const std::int64_t block = static_cast<std::int64_t>(wanted) - tried.extent(grid, at, dimension);
+    const std::int64_t middle = block * size;
+    if (block <= 0) return false;
     for (std::int64_t off = 0; off < 2 * size; ++off) {
       const std::int64_t points = middle + (off % 2 == 0 ? off / 2 : -(off + 1) / 2);
       if (points < size || points > std::numeric_limits<std::int32_t>::max()) continue;
       tried.points_[dimension] = static_cast<std::int32_t>(points);
-      const std::int32_t at = grid.at(first.me)[dimension];
-      const std::int32_t mine = block_of(tried.points_[dimension], size, at, tried.is_balanced_);
-      if (mine == static_cast<std::int32_t>(block) && next()) return true;
+      if (tried.extent(grid, at, dimension) == static_cast<std::int64_t>(wanted) && next()) return true;
     }
     tried.points_[dimension] = 0;
     return false;
@@ -202,12 +211,10 @@ bool Formula::fit_extents(Samples samples, const Grids& grids, GridRule rule, st
     return tried.holds(samples, grids);
   };
   const auto try_blocks = [&](std::uint64_t product) {
-    const std::uint64_t halo = tried.halo_;
-    if (dimensions.size() == 1) return product > halo && try_points(dimensions[0], product - halo, found);
+    if (dimensions.size() == 1) return try_points(dimensions[0], product, found);
     for (const std::uint64_t factor : divisors_of(product, ~std::size_t{0})) {
-      if (factor <= halo || product / factor <= halo) continue;
-      const auto second = [&] { return try_points(dimensions[1], product / factor - halo, found); };
-      if (try_points(dimensions[0], factor - halo, second)) return true;
+      const auto second = [&] { return try_points(dimensions[1], product / factor, found); };
+      if (try_points(dimensions[0], factor, second)) return true;
     }
     return false;
   };
@@ -216,21 +223,28 @@ bool Formula::fit_extents(Samples samples, const Grids& grids, GridRule rule, st
   for (const std::uint64_t bytes : {4, 8}) {
     if (common % bytes == 0) units.insert(units.begin(), bytes);
   }
-  for (const bool square : {true, false}) {
-    is_square = square;
+  const auto try_units = [&] {
     for (const std::uint64_t unit : units) {
       tried.unit_ = unit;
-      for (tried.halo_ = 0; tried.halo_ <= kMostHalo; ++tried.halo_) {
-        for (const bool balanced : {false, true}) {
-          tried.is_balanced_ = balanced;
-          tried.points_ = {};
-          if (!try_blocks(first.value / unit)) continue;
-          formula = tried;
-          return true;
-        }
+      for (const bool balanced : {false, true}) {
+        tried.is_balanced_ = balanced;
+        tried.points_ = {};
+        if (try_blocks(first.value / unit)) return true;
       }
     }
-    if (dimensions.size() == 1) return false;
+    return false;
+  };
+  for (tried.margin_ = 0; tried.margin_ <= kMostMargin; ++tried.margin_) {
+    for (const bool square : {true, false}) {
+      is_square = square;
+      const std::uint32_t most_halo = tried.margin_ == 0 ? kMostHalo : 0;
+      for (tried.halo_ = 0; tried.halo_ <= most_halo; ++tried.halo_) {
+        if (!try_units()) continue;
+        formula = tried;
+        return true;
+      }
+      if (dimensions.size() == 1) break;
+    }
   }
   return false;
 }

@@ -41,7 +41,7 @@ class Formula {
   enum class Kind : std::uint8_t {
     kConstant,
     kTerms,    // factor * product of 1/size of some dimensions, and another such term
-    kExtents,  // unit * product of (local extent + halo) of some dimensions
+    kExtents,  // unit * product of (local extent + halo - margin at each end of the grid) of some dimensions
     kPower,
   };
   // What a term is a multiple of: 1 over the sizes of dimensions, each with an exponent; ranks; log2 of ranks.
@@ -66,6 +66,7 @@ class Formula {
   static bool fit_any(Samples samples, const Grids& grids, GridRule rule, std::size_t terms, Formula& formula);
   static Formula fit_power(Samples samples);
   bool holds(Samples samples, const Grids& grids) const;
+  std::int64_t extent(const Grid& grid, const Coordinates& at, std::size_t dimension) const;
   std::uint64_t of_place(const Grids& grids, Rank ranks, Rank me) const;
 
   Kind kind_ = Kind::kConstant;
@@ -76,6 +77,7 @@ class Formula {
   // kExtents
   std::uint64_t unit_ = 1;
   std::uint32_t halo_ = 0;
+  std::uint32_t margin_ = 0;
   Coordinates points_{};  // of the whole grid; 0: the dimension has no part in it
   bool is_balanced_ = false;
   PowerLaw power_;

@@ -49,6 +49,9 @@ class Fitter {
     if (!instructions) return instructions.error();
     program.instructions = std::move(*instructions);
     program.notes.assign(notes_.begin(), notes_.end());
+    program.statements = statements_;
+    program.layout = rules_.front();
+    program.largest = *grids_.find(program.layout, places_.front().ranks);
     return program;
   }
 
@@ -118,13 +121,14 @@ class Fitter {
           fmt::format("{}: no rule tells which ranks execute it ({})", call_of(node.key), shares(executes)));
     }
     set_sizes(node, instruction);
-    PowerLawFit process;
+    instruction.number = statements_++;
+    std::vector<WorkSample> process;
     PowerLawFit idle;
     for (const Sample& sample : node.samples) {
-      process.add(places_[sample.place].ranks, sample.process_s);
+      process.push_back({places_[sample.place].ranks, places_[sample.place].me, sample.times_s});
       idle.add(places_[sample.place].ranks, sample.idle_s);
     }
-    instruction.process = time_law(process, exponent_);
+    instruction.process = Work::fit(process, exponent_, places_.front().ranks);
     instruction.idle = time_law(idle, 0);
     return instruction;
   }
@@ -291,6 +295,7 @@ class Fitter {
   std::set<GridRule> neighbours_;  // rules of grids on which neighbours exchange messages
   std::vector<GridRule> rules_;    // the most useful first
   std::set<std::string> notes_;
+  std::uint32_t statements_ = 0;
 };
 
 class Learning {

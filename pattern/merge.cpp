@@ -74,7 +74,7 @@ void Merger::take(Node& node, const Step& step, PlaceId place) {
     merge(node.body, step.body, place);
     return;
   }
-  node.samples.push_back({place, 0, step.peer, step.root, step.bytes, step.process_s, step.idle_s, step.values});
+  node.samples.push_back({place, 0, step.peer, step.root, step.bytes, step.idle_s, step.times_s, step.values});
   node.wait_forms &= step.wait_forms;
   if (node.positions != step.positions) node.wait_forms &= static_cast<std::uint8_t>(~kWaitsForPositions);
   std::erase_if(node.relations, [&](const Relation& relation) { return !has_relation(relation, place, step.peer); });
@@ -89,7 +89,7 @@ Node Merger::made(const Step& step, PlaceId place) const {
     return node;
   }
   node.key = step.key;
-  node.samples.push_back({place, 0, step.peer, step.root, step.bytes, step.process_s, step.idle_s, step.values});
+  node.samples.push_back({place, 0, step.peer, step.root, step.bytes, step.idle_s, step.times_s, step.values});
   node.wait_forms = step.wait_forms;
   node.positions = step.positions;
   if (skeleton::has_peer(step.key.kind)) {

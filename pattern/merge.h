@@ -25,8 +25,8 @@ struct Sample {
   Rank peer = kAnyRank;
   Rank root = 0;
   Bytes bytes = 0;
-  double process_s = 0;
   double idle_s = 0;
+  std::vector<float> times_s;  // Step::times_s
   std::vector<std::uint64_t> values;
 };
 

@@ -230,12 +230,37 @@ bool holds(const Predicate& predicate, const Relation& relation, const Grids& gr
   }
 }
 
+namespace {
+
+// The rank of the largest run at the same place of the grid.
+Rank likened(const Program& program, const Grids& grids, Rank ranks, Rank me) {
+  const Grid* grid = grids.find(program.layout, ranks);
+  const Grid& here = grid != nullptr ? *grid : *grids.find(GridRule::kLine, ranks);
+  Coordinates at = here.at(me);
+  for (std::size_t d = 0; d < kDimensions; ++d)
+    at[d] = static_cast<std::int32_t>(std::int64_t{at[d]} * program.largest.size[d] / here.size[d]);
+  return program.largest.rank_at(at);
+}
+
+// The same in each run of this program (SplitMix64).
+std::uint64_t chance(std::uint32_t statement, Rank me, std::uint32_t execution) {
+  std::uint64_t mixed =
+      std::uint64_t{execution} * 0x9e3779b97f4a7c15 + (std::uint64_t{statement} << 32) + static_cast<std::uint64_t>(me);
+  mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+  return mixed ^ mixed >> 31;
+}
+
+}  // namespace
+
 Execution::Execution(const Program& program, const Grids& grids, Rank ranks, Rank me)
     : program_(program),
       grids_(grids),
       ranks_(ranks),
       me_(me),
-      frames_{{&program.instructions, 0, 0, 1, Instruction::Kind::kLoop}} {}
+      frames_{{&program.instructions, 0, 0, 1, Instruction::Kind::kLoop}},
+      like_(likened(program, grids, ranks, me)),
+      executed_(program.statements) {}
 
 std::uint32_t Execution::Frame::step() const {
   if (kind == Instruction::Kind::kLoop) return 0;
@@ -308,7 +333,8 @@ bool Execution::execute(const Instruction& instruction) {
   const std::uint32_t number = frames_.back().step();
   step_.key = instruction.key;
   step_.key.tag += instruction.tag_per_step * static_cast<std::int32_t>(number);
-  step_.process_s = instruction.process.at(ranks_);
+  const std::uint32_t execution = executed_[instruction.number]++;
+  step_.process_s = instruction.process.at(ranks_, like_, execution, chance(instruction.number, me_, execution));
   step_.idle_s = instruction.idle.at(ranks_);
   step_.peer = kAnyRank;
   step_.bytes = 0;

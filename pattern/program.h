@@ -13,6 +13,7 @@
 #include "pattern/power_law.h"
 #include "pattern/rank_tree.h"
 #include "pattern/relation.h"
+#include "pattern/work.h"
 
 namespace lbf::pattern {
 
@@ -60,7 +61,8 @@ struct Instruction {
   Formula value;  // of v-collectives: each of them
   WaitForm wait_form = kWaitsForAll;
   std::vector<std::uint32_t> positions;
-  PowerLaw process;  // time before it
+  std::uint32_t number = 0;  // of the statement in its program
+  Work process;              // time before it
   PowerLaw idle;
 };
 
@@ -80,6 +82,9 @@ struct Program {
   std::vector<Instruction> instructions;
   std::vector<Subgrid> communicators;  // by CommVariables number, but for the world: [0] is number 1
   std::vector<std::string> notes;      // what is not exact
+  std::uint32_t statements = 0;
+  GridRule layout = GridRule::kLine;  // the grid that explains most
+  Grid largest;                       // the largest run's
 
   bool is_exact() const { return notes.empty(); }
   // Errors (kInvalidInput): a rule has no grid for so many ranks; rules that hold in all runs differ there, with the
@@ -118,7 +123,9 @@ class Execution {
   Rank ranks_;
   Rank me_;
   std::vector<Frame> frames_;
-  std::vector<bool> active_;  // requests, in the order in which they were started: whether it is a receive
+  Rank like_;                            // Work::at
+  std::vector<std::uint32_t> executed_;  // by statement: how often
+  std::vector<bool> active_;             // requests, in the order in which they were started: whether it is a receive
   Step step_;
 };
 

@@ -185,9 +185,10 @@ class TreeMaker {
       step = executed;
       step.count = count;
       step.symbol = symbol;
+      step.times_s = {static_cast<float>(executed.process_s)};
       return;
     }
-    step.process_s += executed.process_s;
+    step.times_s.push_back(static_cast<float>(executed.process_s));
     step.idle_s += executed.idle_s;
     step.bytes += executed.bytes;
     step.wait_forms &= executed.wait_forms;
@@ -202,7 +203,6 @@ class TreeMaker {
         continue;
       }
       const std::uint64_t count = std::exchange(step.count, 1);
-      step.process_s /= static_cast<double>(count);
       step.idle_s /= static_cast<double>(count);
       step.bytes /= count;
       for (std::uint64_t& value : step.values) value /= count;

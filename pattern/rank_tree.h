@@ -46,9 +46,10 @@ struct Step {
   std::vector<std::uint64_t> values;  // v-collectives; the mean
   std::uint8_t wait_forms = 0;        // WaitForm, those that hold
   std::vector<std::uint32_t> positions;
-  double process_s = 0;  // before it, the mean
-  double idle_s = 0;
-  std::uint32_t symbol = 0;  // alike: the same statement with the same peer and sizes
+  double process_s = 0;        // before it
+  double idle_s = 0;           // the mean
+  std::vector<float> times_s;  // of a tree: process time before each execution
+  std::uint32_t symbol = 0;    // alike: the same statement with the same peer and sizes
 
   std::size_t statements() const;
 };

@@ -58,6 +58,14 @@ TEST(Formulas, OfBlocksThatAreNotEven) {
   EXPECT_EQ(wrong_places(GridRule::kLine, balanced, GridRule::kLine), 0);
 }
 
+TEST(Formulas, OfBlocksWithoutTheBorder) {
+  const auto edge = [](const Grid& grid, const Coordinates& at) {
+    const int ends = (at[1] == 0 ? 1 : 0) + (at[1] == grid.size[1] - 1 ? 1 : 0);
+    return std::uint64_t{40} * static_cast<unsigned>(64 / grid.size[1] - ends);
+  };
+  EXPECT_EQ(wrong_places(GridRule::kPlane, edge, GridRule::kPlane), 0);
+}
+
 TEST(Formulas, OfFacesWithAHalo) {
   const auto face = [](const Grid& grid, const Coordinates&) {
     return std::uint64_t{8} * static_cast<unsigned>(64 / grid.size[0] + 2) *

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -278,22 +280,58 @@ TEST(Learner, EventsOfARunAreThoseOfItsStatements) {
   EXPECT_EQ(bytes, 80000U);
 }
 
-TEST(Learner, WorkFollowsAPowerLaw) {
-  const auto program_of = [](Script& script) {
+// Ten rounds of work and a barrier, learnt from 4, 8 and 16 ranks: [rank][round] of 32 ranks.
+std::vector<std::vector<double>> work_of_32(const std::function<double(Rank ranks, Rank me, int round)>& work) {
+  const auto program_of = [&](Script& script) {
     for (int round = 0; round < 10; ++round) {
-      script.compute(0.8 / script.ranks);
+      script.compute(work(script.ranks, script.me, round));
       script.collective(CollectiveOp::kBarrier, 0);
     }
   };
-  const Result<Program> program = learnt(program_of, {2, 4, 8});
-  ASSERT_TRUE(program);
-  double process_s = 0;
+  std::vector<std::vector<double>> process_s(32);
   const auto sink = [&](Rank rank, const Event& event) -> Result<void> {
-    if (rank == 5) process_s += event.process_s;
+    if (event.kind == EventKind::kCollective) process_s[static_cast<std::size_t>(rank)].push_back(event.process_s);
     return {};
   };
-  ASSERT_TRUE(program->run(32, sink, [](double) {}));
-  EXPECT_NEAR(process_s, 0.25, 1e-5);
+  const Result<Program> program = learnt(program_of, {4, 8, 16});
+  EXPECT_TRUE(program && program->run(32, sink, [](double) {}));
+  return process_s;
+}
+
+TEST(Learner, WorkFollowsAPowerLaw) {
+  const auto process_s = work_of_32([](Rank ranks, Rank, int) { return 0.8 / ranks; });
+  for (const auto& of_rank : process_s) {
+    for (const double one_s : of_rank) EXPECT_NEAR(one_s, 0.025, 1e-6);
+  }
+}
+
+TEST(Learner, WorkDiffersBetweenRanksAsInTheLargestRun) {
+  const auto work = [](Rank ranks, Rank me, int) { return (me < ranks / 4 ? 2.2 : 0.6) / ranks; };
+  const auto process_s = work_of_32(work);
+  for (Rank me = 0; me < 32; ++me) EXPECT_NEAR(process_s[static_cast<std::size_t>(me)][3], work(32, me, 3), 1e-6);
+}
+
+TEST(Learner, WorkDiffersBetweenIterationsAsInTheLargestRun) {
+  const auto work = [](Rank ranks, Rank, int round) { return (1 + round) * 0.1 / ranks; };
+  const auto process_s = work_of_32(work);
+  for (int round = 0; round < 10; ++round)
+    EXPECT_NEAR(process_s[30][static_cast<std::size_t>(round)], work(32, 30, round), 1e-6);
+}
+
+TEST(Learner, WorkThatDiffersByChanceDiffersAsMuch) {
+  const auto factor = [](Rank me, int round) { return 0.5 + (me * 7 + round * 3) % 11 / 10.0; };
+  const auto process_s = work_of_32([&](Rank ranks, Rank me, int round) { return factor(me, round) / ranks; });
+  double sum = 0;
+  double slowest = 0;
+  for (const auto& of_rank : process_s) {
+    for (const double one_s : of_rank) {
+      sum += one_s * 32 / 320;
+      slowest = std::max(slowest, one_s * 32);
+    }
+  }
+  EXPECT_NEAR(sum, 1, 0.1);
+  EXPECT_GT(slowest, 1.3);
+  EXPECT_LT(slowest, 2);
 }
 
 TEST(Learner, OneRankCountTellsNothing) {
