@@ -76,6 +76,23 @@ std::optional<Grid> grid_of(GridRule rule, Rank ranks) {
   }
 }
 
+Rank likened(const Grid& from, const Grid& to, Rank me) {
+  Coordinates at = from.at(me);
+  for (std::size_t d = 0; d < kDimensions; ++d) {
+    const bool has_inner = to.size[d] > 2;
+    const std::int32_t margin = has_inner ? 1 : 0;
+    if (at[d] == 0 || from.size[d] == 1) {
+      at[d] = 0;
+    } else if (at[d] == from.size[d] - 1) {
+      at[d] = to.size[d] - 1;
+    } else {
+      const std::int64_t inner = std::int64_t{at[d] - margin} * (to.size[d] - 2 * margin);
+      at[d] = margin + static_cast<std::int32_t>(inner / (from.size[d] - 2 * margin));
+    }
+  }
+  return to.rank_at(at);
+}
+
 void Grids::add(Rank ranks) {
   auto& grids = by_ranks_[ranks];
   for (std::size_t rule = 0; rule < kGridRules; ++rule) grids[rule] = grid_of(static_cast<GridRule>(rule), ranks);

@@ -40,6 +40,9 @@ inline constexpr std::size_t kGridRules = 11;
 // Nothing: the rule has no grid for so many ranks. REQUIRES: RANKS > 0.
 std::optional<Grid> grid_of(GridRule rule, Rank ranks);
 
+// The rank of TO at the same place as ME of FROM: corners are at corners, edges at edges.
+Rank likened(const Grid& from, const Grid& to, Rank me);
+
 // Of the rank counts that were added.
 class Grids {
  public:

@@ -51,7 +51,12 @@ class Fitter {
     program.notes.assign(notes_.begin(), notes_.end());
     program.statements = statements_;
     program.layout = rules_.front();
-    program.largest = *grids_.find(program.layout, places_.front().ranks);
+    program.largest = largest();
+    Rank smaller = 1;
+    for (const Place& place : places_)
+      smaller = place.ranks < places_.front().ranks ? std::max(smaller, place.ranks) : smaller;
+    program.miss_factor = static_cast<double>(places_.front().ranks) / smaller;
+    if (miss_.was_s > 0) program.miss_percent = 100 * (miss_.foretold_s / miss_.was_s - 1);
     return program;
   }
 
@@ -125,13 +130,18 @@ class Fitter {
     std::vector<WorkSample> process;
     PowerLawFit idle;
     for (const Sample& sample : node.samples) {
-      process.push_back({places_[sample.place].ranks, places_[sample.place].me, sample.times_s});
+      const auto [ranks, me] = places_[sample.place];
+      process.push_back({ranks, likened(layout_of(rules_.front(), grids_, ranks), largest(), me), sample.times_s});
       idle.add(places_[sample.place].ranks, sample.idle_s);
     }
-    instruction.process = Work::fit(process, exponent_, places_.front().ranks);
+    instruction.process = Work::fit(std::move(process), exponent_, places_.front().ranks);
+    miss_.foretold_s += instruction.process.miss().foretold_s;
+    miss_.was_s += instruction.process.miss().was_s;
     instruction.idle = time_law(idle, 0);
     return instruction;
   }
+
+  const Grid& largest() const { return layout_of(rules_.front(), grids_, places_.front().ranks); }
 
   // "8 of 16, 0 of 8"
   std::string shares(const std::vector<bool>& executes) const {
@@ -296,6 +306,7 @@ class Fitter {
   std::vector<GridRule> rules_;    // the most useful first
   std::set<std::string> notes_;
   std::uint32_t statements_ = 0;
+  Work::Miss miss_;
 };
 
 class Learning {

@@ -190,6 +190,11 @@ Rank Subgrid::place_of(const Grids& grids, Rank ranks, Rank me) const {
   return place;
 }
 
+const Grid& layout_of(GridRule layout, const Grids& grids, Rank ranks) {
+  const Grid* grid = grids.find(layout, ranks);
+  return grid != nullptr ? *grid : *grids.find(GridRule::kLine, ranks);
+}
+
 bool holds(const Predicate& predicate, const Relation& relation, const Grids& grids, Rank ranks, Rank me) {
   using Kind = Predicate::Kind;
   if (predicate.kind == Kind::kInside) return stays_inside(relation, grids, ranks, me);
@@ -232,16 +237,6 @@ bool holds(const Predicate& predicate, const Relation& relation, const Grids& gr
 
 namespace {
 
-// The rank of the largest run at the same place of the grid.
-Rank likened(const Program& program, const Grids& grids, Rank ranks, Rank me) {
-  const Grid* grid = grids.find(program.layout, ranks);
-  const Grid& here = grid != nullptr ? *grid : *grids.find(GridRule::kLine, ranks);
-  Coordinates at = here.at(me);
-  for (std::size_t d = 0; d < kDimensions; ++d)
-    at[d] = static_cast<std::int32_t>(std::int64_t{at[d]} * program.largest.size[d] / here.size[d]);
-  return program.largest.rank_at(at);
-}
-
 // The same in each run of this program (SplitMix64).
 std::uint64_t chance(std::uint32_t statement, Rank me, std::uint32_t execution) {
   std::uint64_t mixed =
@@ -259,7 +254,7 @@ Execution::Execution(const Program& program, const Grids& grids, Rank ranks, Ran
       ranks_(ranks),
       me_(me),
       frames_{{&program.instructions, 0, 0, 1, Instruction::Kind::kLoop}},
-      like_(likened(program, grids, ranks, me)),
+      like_(likened(layout_of(program.layout, grids, ranks), program.largest, me)),
       executed_(program.statements) {}
 
 std::uint32_t Execution::Frame::step() const {

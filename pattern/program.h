@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,11 @@ struct Program {
   std::uint32_t statements = 0;
   GridRule layout = GridRule::kLine;  // the grid that explains most
   Grid largest;                       // the largest run's
+  // The laws of work without the largest run, at its rank count: percent that they are off together, of its work.
+  // Nothing: two rank counts ran.
+  std::optional<double> miss_percent;
+  double miss_factor = 2;  // its rank count to the next smaller one's
+  Rank ranks_of_largest() const { return largest.size[0] * largest.size[1] * largest.size[2]; }
 
   bool is_exact() const { return notes.empty(); }
   // Errors (kInvalidInput): a rule has no grid for so many ranks; rules that hold in all runs differ there, with the
@@ -128,6 +134,9 @@ class Execution {
   std::vector<bool> active_;             // requests, in the order in which they were started: whether it is a receive
   Step step_;
 };
+
+// The grid of so many ranks; a line where the rule has none.
+const Grid& layout_of(GridRule layout, const Grids& grids, Rank ranks);
 
 // "MPI_Send with tag 3"
 std::string call_of(const Key& key);

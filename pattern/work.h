@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/units.h"
@@ -13,31 +12,41 @@ namespace lbf::pattern {
 // Seconds before the executions of a statement by one rank of a run, in order.
 struct WorkSample {
   Rank ranks = 1;
-  Rank me = 0;
-  std::span<const float> times_s;
+  Rank like = 0;  // the rank of the largest run at the same place of the grid: in that run, itself
+  std::vector<float> times_s;
 };
 
-// The mean is a law of the rank count. Around it the times differ as in the largest run: by rank, by execution, and by
-// chance. Ranks wait for the slowest of them, so a program of means alone would be too fast.
+// Each rank has the times of the rank of the largest run that it is like, times a law of the rank count. So ranks
+// differ, and iterations, as they did. (Ranks wait for the slowest one: a program in which all had the mean would be
+// too fast.)
 class Work {
  public:
   Work() = default;
-  // EXPONENT: of the mean, where one rank count alone has time. LARGEST: the rank count of the largest run.
-  static Work fit(std::span<const WorkSample> samples, double exponent, Rank largest);
+  // How far the law without the largest run is from that run: seconds of its ranks together, foretold and as they were.
+  struct Miss {
+    double foretold_s = 0;
+    double was_s = 0;
+  };
 
-  // Seconds before execution number EXECUTION, from 0. LIKE: the rank of the largest run that this one is like; CHANCE:
-  // any number.
+  // EXPONENT: of the law, where one rank count alone has time. LARGEST: the rank count of the largest run.
+  static Work fit(std::vector<WorkSample> samples, double exponent, Rank largest);
+  const Miss& miss() const { return miss_; }
+
+  // Seconds before execution number EXECUTION, from 0. CHANCE: any number; ranks that are like one take its times in an
+  // order of their own, among executions of which the mean over ranks is about the same.
   double at(Rank ranks, Rank like, std::uint64_t execution, std::uint64_t chance) const;
-  const PowerLaw& mean() const { return mean_; }
 
  private:
-  void spread(std::span<const WorkSample* const> samples, Rank largest);
+  void find_order();
 
-  PowerLaw mean_;
-  // Factors of the mean, or none.
-  std::vector<float> of_rank_;
-  std::vector<float> of_execution_;  // on all ranks
-  std::vector<float> by_chance_;     // ascending, each as likely as any other
+  PowerLaw law_;  // of the time, to that of the rank of the largest run
+  Miss miss_;
+  double mean_s_ = 1;  // of a rank that is like one that did not execute the statement
+  std::vector<std::vector<float>> of_rank_;
+  // Executions by their mean over ranks, the shortest first; none if there are few, or not as many on all ranks.
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> place_;  // in it, of each execution
+  std::vector<float> of_execution_s_;
 };
 
 }  // namespace lbf::pattern

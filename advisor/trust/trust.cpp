@@ -180,6 +180,11 @@ std::vector<std::string> Trust::notes() const {
   return lines;
 }
 
+double other_ranks_percent(std::optional<double> miss_percent, double steps) {
+  if (!miss_percent) return kOtherRanksPercent;
+  return kOtherRanksLeastPercent + std::fabs(*miss_percent) * std::max(1.0, std::fabs(steps));
+}
+
 Gain gain_of(double now, double then, double half_width_percent, double waiting) {
   const double half = half_width_percent / 100;
   const auto percent = [&](double factor) { return 100 * (1 - (waiting + (then - waiting) * factor) / now); };

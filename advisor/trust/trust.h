@@ -36,8 +36,10 @@ inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
 
 // On a network of public figures, which are best cases, above: assumed.
 inline constexpr double kNominalPercent = 25.0;
-// Of a program with another number of ranks than its runs had (docs/adr/0018-pattern.md), above: assumed.
+// Of a program with another number of ranks than its runs had (docs/adr/0018-pattern.md), above. Runs with two rank
+// counts: assumed. With three and more: beside what the others' laws of work are off the largest run.
 inline constexpr double kOtherRanksPercent = 30.0;
+inline constexpr double kOtherRanksLeastPercent = 5.0;
 // A self-prediction error above it says that the model misses something of this run: TSE Fig. 7 and Fig. 10 stay within
 // 8 %.
 inline constexpr double kDoubtfulSelfErrorPercent = 10.0;
@@ -110,7 +112,7 @@ struct Trust {
   double unseen_percent = 0;                 // of the run's time: the capture was closed, or had ended
   // Half width of the interval that what was seen gives for the run that was captured; nothing: it cannot be told.
   std::optional<double> extrapolated_percent = 0.0;
-  double other_ranks_percent = 0;          // kOtherRanksPercent: no run had so many ranks
+  double other_ranks_percent = 0;          // no run had so many ranks
   double unknown_collectives_percent = 0;  // of a library that is known by its family alone
   std::string too_little_seen;             // not empty: why there is no prediction (SeenRun::why_no_prediction)
   bool is_lost_to_others = false;          // others than the job had its processors, and it shows
@@ -141,6 +143,10 @@ struct Trust {
 
 // What to do about a network that is not described, or from public figures.
 inline constexpr std::string_view kMeasureNetwork = "measure the network: lbf-calibrate --name NAME";
+
+// Trust::other_ranks_percent. MISS_PERCENT: of the largest run by the laws of the smaller ones; nothing: there is one
+// smaller rank count. STEPS: how far the rank count is away, in such steps, on a logarithmic scale.
+double other_ranks_percent(std::optional<double> miss_percent, double steps);
 
 // Of the objective's value, in percent of `now`.
 struct Gain {

@@ -262,7 +262,7 @@ Result<WhatIfResult> predict(const CommandLine& line) {
   result.trust = (*trace)->trust()
                      ? *(*trace)->trust()
                      : trust_of_replay(result.stats, result.predictions.front(), mpi.rules, result.why_partial);
-  if (line.ranks > 0) result.trust.other_ranks_percent = advisor::kOtherRanksPercent;
+  result.trust.other_ranks_percent = (*trace)->other_ranks_percent();
   if (line.sensitivity.given()) {
     const auto replay_again =
         [&](const std::vector<engine::Target>& probed) -> Result<std::vector<engine::Prediction>> {

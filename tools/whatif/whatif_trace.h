@@ -58,6 +58,8 @@ class WhatIfTrace {
   virtual const std::set<std::string>& sampled() const = 0;
   // What an archive of another tool does not say, one line each; empty otherwise. REQUIRES: read() was called.
   virtual std::vector<std::string> notes() const { return {}; }
+  // advisor::Trust's; 0: the trace is of a run.
+  virtual double other_ranks_percent() const { return 0; }
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) {
     return read(sink, {}, progress);
