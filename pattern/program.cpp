@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -37,14 +38,20 @@ class EventWriter {
     }
   }
 
-  Result<void> create_communicators(const Program& program, const Grids& grids, Rank ranks, const EventSink& sink) {
+  // VALUES: of the communicators that were created, by number, for their other members.
+  Result<void> create_communicators(const Program& program, const Grids& grids, Rank ranks,
+                                    std::map<std::uint32_t, std::vector<std::uint64_t>>& values,
+                                    const EventSink& sink) {
     for (std::size_t number = 0; number < comms_.size(); ++number) {
       Event event = event_of_kind(EventKind::kCommCreate);
       event.comm = comms_[number];
-      const std::vector<Rank> members = program.communicators[number].members_of(grids, ranks, me_);
-      std::vector<std::uint64_t> values{comms_[number], 0};
-      values.insert(values.end(), members.begin(), members.end());
-      event.values = values;
+      std::vector<std::uint64_t>& of_all = values[event.comm];
+      if (of_all.empty()) {
+        const std::vector<Rank> members = program.communicators[number].members_of(grids, ranks, me_);
+        of_all = {event.comm, 0};
+        of_all.insert(of_all.end(), members.begin(), members.end());
+      }
+      event.values = of_all;
       if (Result<void> taken = sink(me_, event); !taken) return taken;
     }
     return {};
@@ -467,12 +474,14 @@ Result<void> Program::run(Rank ranks, const EventSink& sink, const std::function
     EventWriter writer;
   };
   std::vector<std::unique_ptr<State>> left;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> values_of_communicators;
   for (Rank me = 0; me < ranks; ++me) {
     left.push_back(
         std::make_unique<State>(State{Execution(*this, grids, ranks, me), EventWriter(*this, grids, ranks, me)}));
-    Result<void> done = left.back()->writer.create_communicators(*this, grids, ranks, sink);
+    Result<void> done = left.back()->writer.create_communicators(*this, grids, ranks, values_of_communicators, sink);
     if (!done) return done;
   }
+  values_of_communicators.clear();
   std::size_t running = left.size();
   for (std::uint64_t turn = 0; running > 0; ++turn) {
     progress(std::min(1.0, static_cast<double>(turn * kTurn) / static_cast<double>(of_first)));
