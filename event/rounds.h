@@ -26,7 +26,7 @@ struct Rounds {
   // One round's events, but for times and requests. Of a wait for several requests: `values` are the differences from
   // one to the next, the first one 0.
   std::span<const Event> events;
-  std::span<const Times> times;  // [round][event], whole rounds
+  std::span<const Times> times;  // [round][event], two rounds or more; the last one may be cut off
 
   // The event as it was, but for the requests that a wait is for.
   static void set(Event& event, const Times& times) {

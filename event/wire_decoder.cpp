@@ -52,6 +52,7 @@ struct RoundStep {
   std::uint64_t distance;   // to its last one
   std::uint64_t mask;
   std::uint32_t last;  // RequestUse: whose last one
+  std::uint32_t shape;
 };
 // The rounds that a thread reads. Nothing of it outlives a call.
 struct RoundsRead {
@@ -262,7 +263,7 @@ struct BatchDecoder::State {
         const Result<std::uint64_t> as_rounds = read_rounds(section, state, left, sink, taken.passed_s);
         if (!as_rounds) return as_rounds.error();
         left -= *as_rounds;
-        // Rounds follow one another: what is cut off here is the begin of the next one.
+        // Rounds follow one another.
         if (*as_rounds > 0 && section.events - section.done > left) break;
         part = events_to_rounds(section, left);
       }
@@ -461,22 +462,25 @@ struct BatchDecoder::State {
   // want them, or something is wrong, which read_events() will say.
   Result<std::uint64_t> read_rounds(Section& section, RankState& state, std::uint64_t most, const BatchSink& sink,
                                     Seconds& passed_s) {
-    constexpr std::uint64_t kFewest = 2;
+    constexpr std::uint64_t kFewestRounds = 2;
     constexpr std::uint64_t kMostEvents = 4096;
     const unsigned char* control = section.control + section.done;
-    const std::uint64_t expected = expected_events(control, std::min(most, kMostEvents));
+    std::uint64_t expected = expected_events(control, std::min(most, kMostEvents));
     const std::uint32_t first =
         state.previous_shape == kNoShape ? state.first_shape : shapes[state.previous_shape].successor;
-    const std::size_t length = cycle_length(first, expected / kFewest);
+    const std::size_t length = cycle_length(first, expected / kFewestRounds);
     if (length == 0) return std::uint64_t{0};
-    const std::uint64_t rounds = expected / length;
+    // What the next call gets of the same rounds is enough for rounds, too.
+    const std::uint64_t fewest = kFewestRounds * length;
+    const std::uint64_t rest =
+        expected_events(control + expected, std::min(fewest, section.events - section.done - expected));
+    if (rest > 0 && expected + rest >= 2 * fewest) expected -= fewest - rest;
 
     auto& [round_events, round_steps, round_times] = rounds_read();
     round_events.clear();
     round_steps.clear();
-    std::uint32_t last = kNoShape;
-    std::uint64_t values_of_round = 0;
-    std::uint64_t waited_of_round = 0;
+    std::uint64_t round_values = 0;
+    std::uint64_t round_waits = 0;
     for (std::uint32_t index = first; round_events.size() < length; index = shapes[index].successor) {
       const Shape& shape = shapes[index];
       Event& event = round_events.emplace_back();
@@ -488,15 +492,15 @@ struct BatchDecoder::State {
         if (event.comm == kUnknownComm) return std::uint64_t{0};
       }
       const bool several = shape.use == RequestUse::kSeveral;
-      values_of_round += shape.values_count;
-      if (several) waited_of_round += shape.values_count;
+      const bool in_last = round_steps.size() < expected % length;
+      const std::uint64_t all_values = shape.values_count * (expected / length + (in_last ? 1 : 0));
+      round_values += all_values;
+      if (several) round_waits += all_values;
       round_steps.push_back({shape.use == RequestUse::kNone ? 0 : shape.request_delta + 1, shape.request_distance,
                              several ? ~std::uint64_t{0} : std::uint64_t{0xFFFFFFFF},
-                             static_cast<std::uint32_t>(several ? RequestUse::kCompletes : shape.use)});
-      last = index;
+                             static_cast<std::uint32_t>(several ? RequestUse::kCompletes : shape.use), index});
     }
-    if (values_seen + values_of_round * rounds > wire::kMaxValues ||
-        waited_requests + waited_of_round * rounds > wire::kMaxWaitedRequests) {
+    if (values_seen + round_values > wire::kMaxValues || waited_requests + round_waits > wire::kMaxWaitedRequests) {
       return std::uint64_t{0};
     }
 
@@ -504,38 +508,36 @@ struct BatchDecoder::State {
     std::uint64_t requests[] = {0, state.last_started, state.last_completed};
     std::uint64_t total_ns = 0;
     const unsigned char* data = section.data.at;
-    if (round_times.size() < rounds * length) round_times.resize(rounds * length);
-    Rounds::Times* times = round_times.data();
-    for (std::uint64_t round = 0; round < rounds; ++round) {
-      for (const RoundStep& step : round_steps) {
-        const unsigned bits = *control++;
-        const unsigned process_length = bits & wire::kTimeLengthMask;
-        const unsigned call_length = bits >> wire::kCallLengthShift;
-        const unsigned char* const call_at = data + process_length;
-        if (call_at + call_length > section.data.end) return std::uint64_t{0};
-        times->process_ns = wire::load_u64(data) & kLengthMasks[process_length];
-        times->call_ns = wire::load_u64(call_at) & kLengthMasks[call_length];
-        data = call_at + call_length;
-        total_ns += times->process_ns + times->call_ns;
-        times->request = (requests[step.last] + step.from_last) & step.mask;
-        requests[step.last] = times->request + step.distance;
-        ++times;
-      }
+    if (round_times.size() < expected) round_times.resize(expected);
+    const RoundStep* step = round_steps.data();
+    const RoundStep* const end_of_round = step + length;
+    for (Rounds::Times& times : std::span(round_times).first(expected)) {
+      const unsigned bits = *control++;
+      const unsigned process_length = bits & wire::kTimeLengthMask;
+      const unsigned call_length = bits >> wire::kCallLengthShift;
+      const unsigned char* const call_at = data + process_length;
+      if (call_at + call_length > section.data.end) return std::uint64_t{0};
+      times.process_ns = wire::load_u64(data) & kLengthMasks[process_length];
+      times.call_ns = wire::load_u64(call_at) & kLengthMasks[call_length];
+      data = call_at + call_length;
+      total_ns += times.process_ns + times.call_ns;
+      times.request = (requests[step->last] + step->from_last) & step->mask;
+      requests[step->last] = times.request + step->distance;
+      if (++step == end_of_round) step = round_steps.data();
     }
 
-    const Result<bool> taken =
-        sink.on_rounds(section.rank, Rounds{round_events, {round_times.data(), rounds * length}});
+    const Result<bool> taken = sink.on_rounds(section.rank, Rounds{round_events, {round_times.data(), expected}});
     if (!taken) return taken.error();
     if (!*taken) return std::uint64_t{0};
-    values_seen += values_of_round * rounds;
-    waited_requests += waited_of_round * rounds;
+    values_seen += round_values;
+    waited_requests += round_waits;
     state.last_started = requests[1];
     state.last_completed = requests[2];
-    state.previous_shape = last;
+    state.previous_shape = round_steps[(expected - 1) % length].shape;
     section.data.at = data;
-    section.done += rounds * length;
+    section.done += expected;
     passed_s += seconds_from_ns(static_cast<Nanoseconds>(total_ns));
-    return rounds * length;
+    return expected;
   }
 
   // Reads a definition into `once`. nullptr, or what is wrong.

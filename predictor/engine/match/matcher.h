@@ -235,7 +235,8 @@ class Matcher {
   // --- rounds (matcher_rounds.cpp)
   // What one of their events becomes in the usual case.
   struct RoundPlace {
-    bool is_usual = false;  // else feed() makes something of it
+    const Event* event = nullptr;  // of the round
+    bool is_usual = false;         // else feed() makes something of it
     EventKind kind{};
     OpKind op{};
     std::uint8_t op_flags = 0;
@@ -251,7 +252,7 @@ class Matcher {
   RoundPlace place_of(Rank rank, const Event& event) const;
   Result<void> feed_as_event(Rank rank, const Event& common, const Rounds::Times& times);
   // False: it is not the usual case, nothing was done.
-  bool feed_usual(Rank rank, RankState& state, const Event& event, const Rounds::Times& times, RoundPlace& place);
+  bool feed_usual(Rank rank, RankState& state, const Rounds::Times& times, RoundPlace& place);
 
   Result<void> feed_one(Rank rank, RankState& state, const Event& event);
   // Whether the event ends what is held, or looks for a message as others did between sleeps.

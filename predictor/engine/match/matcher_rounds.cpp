@@ -15,6 +15,7 @@ bool Matcher::is_plain(const RankState& state) const {
 
 Matcher::RoundPlace Matcher::place_of(Rank rank, const Event& event) const {
   RoundPlace place;
+  place.event = &event;
   place.kind = event.kind;
   place.op_flags = kOpEndsEvent;
   const bool has_request = (event.flags & kFlagHasRequest) != 0;
@@ -69,8 +70,8 @@ Matcher::RoundPlace Matcher::place_of(Rank rank, const Event& event) const {
   return place;
 }
 
-[[gnu::always_inline]] inline bool Matcher::feed_usual(Rank rank, RankState& state, const Event& event,
-                                                       const Rounds::Times& times, RoundPlace& place) {
+[[gnu::always_inline]] inline bool Matcher::feed_usual(Rank rank, RankState& state, const Rounds::Times& times,
+                                                       RoundPlace& place) {
   const auto number = static_cast<std::uint32_t>(times.request);
   MessageIndex message = kNoMessage;
   std::uint8_t flags = place.op_flags;
@@ -123,18 +124,18 @@ Matcher::RoundPlace Matcher::place_of(Rank rank, const Event& event) const {
         ActiveRequest* const found = state.requests.find_at_once(static_cast<std::uint32_t>(request));
         return found != nullptr && found->what() == RequestKind::kSend ? found : nullptr;
       };
-      if (event.values.empty()) {
+      if (place.event->values.empty()) {
         ActiveRequest* const found = send_of(times.request);
         if (found == nullptr) return false;
         state.requests.vacate(*found);
         break;
       }
       std::uint64_t request = times.request;
-      for (const std::uint64_t distance : event.values) {
+      for (const std::uint64_t distance : place.event->values) {
         if (send_of(request += distance) == nullptr) return false;
       }
       request = times.request;
-      for (const std::uint64_t distance : event.values) state.requests.vacate(*send_of(request += distance));
+      for (const std::uint64_t distance : place.event->values) state.requests.vacate(*send_of(request += distance));
       break;
     }
     default:  // kCompute
@@ -171,26 +172,25 @@ Result<bool> Matcher::feed_rounds(Rank rank, const Rounds& rounds) {
     const RoundPlace& place = places_.emplace_back(place_of(rank, event));
     if (place.is_usual && takes_message(place.op)) channels_.prefetch(place.key);
   }
-  std::uint64_t uncounted = 0;
+  const Rounds::Times* times = rounds.times.data();
+  const Rounds::Times* const end = times + rounds.times.size();
+  const Rounds::Times* uncounted = times;
   const auto count = [&] {
-    state.events += uncounted;
-    stats_.events += uncounted;
-    uncounted = 0;
+    const auto events = static_cast<std::uint64_t>(times - uncounted);
+    state.events += events;
+    stats_.events += events;
   };
   bool plain = is_plain(state);
-  RoundPlace* const end_of_round = places_.data() + places_.size();
-  const Rounds::Times* times = rounds.times.data();
-  for (const Rounds::Times* const end = times + rounds.times.size(); times != end;) {
-    const Event* common = rounds.events.data();
-    for (RoundPlace* place = places_.data(); place != end_of_round; ++place, ++common, ++times) {
-      if (plain && place->is_usual && feed_usual(rank, state, *common, *times, *place)) [[likely]] {
-        ++uncounted;
-        continue;
-      }
+  RoundPlace* place = places_.data();
+  RoundPlace* const end_of_round = place + places_.size();
+  for (; times != end; ++times) {
+    if (!plain || !place->is_usual || !feed_usual(rank, state, *times, *place)) [[unlikely]] {
       count();
-      if (Result<void> fed = feed_as_event(rank, *common, *times); !fed) return fed.error();
+      if (Result<void> fed = feed_as_event(rank, *place->event, *times); !fed) return fed.error();
+      uncounted = times + 1;
       plain = is_plain(state);
     }
+    if (++place == end_of_round) place = places_.data();
   }
   count();
   return true;
