@@ -334,6 +334,27 @@ TEST(Learner, WorkThatDiffersByChanceDiffersAsMuch) {
   EXPECT_LT(slowest, 2);
 }
 
+TEST(Learner, LawsAreTriedOnTheLargestRun) {
+  const auto program_of = [](double constant_s) {
+    return [constant_s](Script& script) {
+      script.compute(constant_s + 1.0 / script.ranks);
+      script.collective(CollectiveOp::kBarrier, 0);
+    };
+  };
+  const Result<Program> by_law = learnt(program_of(0), {4, 8, 16});
+  ASSERT_TRUE(by_law && by_law->miss_percent);
+  EXPECT_NEAR(*by_law->miss_percent, 0, 1e-3);
+  EXPECT_DOUBLE_EQ(by_law->miss_factor, 2);
+  EXPECT_EQ(by_law->ranks_of_largest(), 16);
+  const Result<Program> with_constant = learnt(program_of(0.1), {4, 8, 16});
+  ASSERT_TRUE(with_constant && with_constant->miss_percent);
+  // 0.35 and 0.225 s say 0.1446 s, not 0.1625.
+  EXPECT_NEAR(*with_constant->miss_percent, -11.0, 0.1);
+  const Result<Program> two = learnt(program_of(0), {4, 8});
+  ASSERT_TRUE(two);
+  EXPECT_FALSE(two->miss_percent);
+}
+
 TEST(Learner, OneRankCountTellsNothing) {
   const Result<Program> program = learnt(ring, {4, 4});
   ASSERT_FALSE(program);

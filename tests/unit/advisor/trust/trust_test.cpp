@@ -81,6 +81,12 @@ TEST(Trust, ARankCountThatDidNotRunIsARange) {
   EXPECT_EQ(saying.remedy, "run it once with them");
 }
 
+TEST(Trust, OtherRankCountsAreAsUncertainAsTheLawsAreOff) {
+  EXPECT_DOUBLE_EQ(other_ranks_percent(std::nullopt, 2), kOtherRanksPercent);
+  EXPECT_DOUBLE_EQ(other_ranks_percent(-4, 2), kOtherRanksLeastPercent + 8);
+  EXPECT_DOUBLE_EQ(other_ranks_percent(4, 0.2), kOtherRanksLeastPercent + 4) << "a step at least";
+}
+
 TEST(Trust, TheIntervalIsFittedToOutcomesWhereThereAreEnough) {
   Trust trust;
   trust.self_error_percent = -5;
