@@ -35,21 +35,17 @@ struct Comparison {
   double value(const Ranked& one) const { return value(one, one.time_s); }
 };
 
-std::size_t ranks_of(const Ranked& one) {
-  return one.candidate.target.node_of_rank.size();
-}
-
-bool has_several_counts(const Ranking& ranking) {
-  return std::ranges::any_of(ranking.ranked, [](const Ranked& one) { return one.said.has_value(); });
+bool has_several_counts(const Ranking& ranking, const Baseline& baseline) {
+  return std::ranges::any_of(ranking.ranked, [&](const Ranked& one) { return one.ranks() != baseline.now.ranks(); });
 }
 
 // PLACE: that of ONE. Its ranks are said where the candidates differ in them.
-std::string with_ranks(const Ranking& ranking, const Ranked& one, const std::string& place) {
-  return has_several_counts(ranking) ? fmt::format("{} ranks on {}", ranks_of(one), place) : place;
+std::string with_ranks(const Ranking& ranking, const Baseline& baseline, const Ranked& one, const std::string& place) {
+  return has_several_counts(ranking, baseline) ? fmt::format("{} ranks on {}", one.ranks(), place) : place;
 }
 
-std::string describe_in(const Ranking& ranking, const Ranked& one) {
-  return with_ranks(ranking, one, describe_briefly(one.candidate));
+std::string describe_in(const Ranking& ranking, const Baseline& baseline, const Ranked& one) {
+  return with_ranks(ranking, baseline, one, describe_briefly(one.candidate));
 }
 
 // What a user has to understand of a distribution: blocks are what srun does anyway.
@@ -79,7 +75,7 @@ std::size_t first_of(const Ranking& ranking, const Comparison& by) {
   std::size_t cheapest = first;
   for (std::size_t i = first + 1; i < ranking.ranked.size(); ++i) {
     const Ranked& one = ranking.ranked[i];
-    if (by.counts(one) && ranks_of(one) != ranks_of(ranking.ranked[first]) &&
+    if (by.counts(one) && one.ranks() != ranking.ranked[first].ranks() &&
         one.node_hours() < ranking.ranked[cheapest].node_hours() && !is_surely_better(by, ranking.ranked[first], one))
       cheapest = i;
   }
@@ -158,7 +154,7 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
   }
   if (fastest != &chosen) {
     lines.push_back(fmt::format("it {}; {} would run {:.3g} % shorter, but {}", starts(chosen, schedule),
-                                describe_in(ranking, *fastest), 100 * (1 - fastest->time_s / chosen.time_s),
+                                describe_in(ranking, baseline, *fastest), 100 * (1 - fastest->time_s / chosen.time_s),
                                 starts(*fastest, schedule)));
   }
   if (baseline.now.start.at_s && *baseline.now.start.at_s > *chosen.start.at_s)
@@ -173,7 +169,7 @@ std::vector<std::string> reasons_of_counts(const Ranking& ranking, const Compari
   const Ranked* cheaper = nullptr;
   const auto product = [](const Ranked& one) { return one.node_hours() * one.time_s; };
   for (const Ranked& one : ranking.ranked) {
-    if (!by.counts(one) || ranks_of(one) == ranks_of(chosen)) continue;
+    if (!by.counts(one) || one.ranks() == chosen.ranks()) continue;
     if (one.time_s < chosen.time_s && (fastest == nullptr || one.time_s < fastest->time_s)) fastest = &one;
     if (one.node_hours() < chosen.node_hours() && (cheaper == nullptr || product(one) < product(*cheaper)))
       cheaper = &one;
@@ -184,8 +180,8 @@ std::vector<std::string> reasons_of_counts(const Ranking& ranking, const Compari
   std::vector<std::string> lines;
   const auto add = [&](const Ranked& one, double percent, const char* how) {
     lines.push_back(fmt::format(
-        "{} would run {:.2g} % {}, for {:.2g} times the node-hours{}", describe_in(ranking, one), percent, how,
-        one.node_hours() / chosen.node_hours(),
+        "{} would run {:.2g} % {}, for {:.2g} times the node-hours{}", describe_in(ranking, by.baseline, one), percent,
+        how, one.node_hours() / chosen.node_hours(),
         one.time_s < chosen.time_s && !runs_surely_shorter(one) ? "; that it is shorter is within the error" : ""));
   };
   if (fastest != nullptr) add(*fastest, 100 * (1 - fastest->time_s / chosen.time_s), "shorter");
@@ -199,19 +195,28 @@ std::string unmeasured(const Ranking& ranking, const Comparison& by, double valu
     if (!by.is_allowed(one) || is_same_place(one.candidate, by.baseline.now.candidate)) continue;
     const Saying saying = by.baseline.say(by.trust, one);
     if (saying.form != Saying::Form::kAtBest || by.value(one, saying.low_s) >= value) continue;
-    return fmt::format("{} would take {}: {}. To get a number, {}", with_ranks(ranking, one, describe(one.candidate)),
-                       saying.in_words(), saying.why, saying.remedy);
+    return fmt::format("{} would take {}: {}. To get a number, {}",
+                       with_ranks(ranking, by.baseline, one, describe(one.candidate)), saying.in_words(), saying.why,
+                       saying.remedy);
   }
   return {};
 }
 
 }  // namespace
 
+// Outcomes of the program are of the ranks that ran.
+static Trust of_other_ranks(Trust trust, double percent) {
+  trust.other_ranks_percent = percent;
+  trust.program = {};
+  return trust;
+}
+
 Saying Baseline::say(const Trust& trust, const Ranked& one) const {
   if (one.said) return *one.said;
   const engine::Target& target = one.candidate.target;
-  return trust.say(one.time_s, change_of(one), target.network->name(), target.nodes,
-                   {one.memory_percent, one.exchange_percent});
+  const Trust by = one.source == Source::kPattern ? of_other_ranks(trust, one.other_ranks_percent) : trust;
+  return by.say(one.time_s, change_of(one), target.network->name(), target.nodes,
+                {one.memory_percent, one.exchange_percent});
 }
 
 Ranked Baseline::alone() const {
@@ -268,17 +273,17 @@ static Advice advice_by(const Comparison& by, const Ranking& ranking, const Comm
                          ? fmt::format(
                                "the best candidate ({}) gains {:.1f} %, which is within the error of the prediction "
                                "(+-{:.1f} %): keep what runs now",
-                               describe_in(ranking, chosen), advice.gain.percent, half_width_percent)
+                               describe_in(ranking, baseline, chosen), advice.gain.percent, half_width_percent)
                          : nothing_better;
     return advice;
   }
   advice.chosen = best;
   if (by.schedule != nullptr) advice.reasons = reasons_of_starts(ranking, chosen, baseline, *by.schedule);
-  // One that runs longer is not advised for what its replay says.
-  if (!chosen.said && (by.schedule == nullptr || chosen.time_s < now_s)) {
+  // One that runs longer is not advised for what its replay says; GRAPH is of the ranks that ran.
+  if (chosen.ranks() == baseline.now.ranks() && (by.schedule == nullptr || chosen.time_s < now_s)) {
     for (std::string& reason : reasons(chosen, baseline.alone(), graph)) advice.reasons.push_back(std::move(reason));
   }
-  if (has_several_counts(ranking)) {
+  if (has_several_counts(ranking, baseline)) {
     for (std::string& reason : reasons_of_counts(ranking, by, chosen)) advice.reasons.push_back(std::move(reason));
   }
   return advice;

@@ -24,7 +24,8 @@ struct Baseline {
 
   // Predicted time of `one` over that of `now`, without the other programs; 1 where one of them is not known.
   double change_of(const Ranked& one) const;
-  // How the time of `one` is said: by TRUST, and by what memory bandwidth may change.
+  // How the time of `one` is said: by TRUST, which is of the run, and by what memory bandwidth may change; of a law's
+  // as the law says it.
   Saying say(const Trust& trust, const Ranked& one) const;
 };
 

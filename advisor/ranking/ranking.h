@@ -38,6 +38,13 @@ enum class Verdict : std::uint8_t {
   kUnknown,   // too little of the run was seen to predict it
 };
 
+// What a time is from.
+enum class Source : std::uint8_t {
+  kTrace,    // a replay of a run with so many ranks
+  kPattern,  // a replay of what runs with other rank counts have in common (docs/adr/0018-pattern.md)
+  kLaw,      // the laws of such runs (docs/adr/0016-scaling.md)
+};
+
 // When Slurm would start a candidate (advisor/advice/schedule.h).
 struct Start {
   std::string time_limit;      // srun's --time that it was asked with and is to be run with; empty: nobody asked
@@ -49,19 +56,22 @@ struct Ranked {
   Candidate candidate;
   Bound bound;
   Verdict verdict = Verdict::kDeferred;
+  Source source = Source::kTrace;
   Seconds time_s = 0;  // kReplayed: predicted
   std::string why_stuck;
   bool on_front = false;  // no replayed one beats it in time and node-hours
   bool searched = false;  // its mapping comes from the search on the replay
   Start start;
-  std::optional<Saying> said;   // where no replay but a law gave time_s, of a rank count that did not run
-  double memory_percent = 0;    // of time_s: how far it may be off since the memory demand is not known
-  double exchange_percent = 0;  // of time_s: what exchanges would add if all of them took turns
+  std::optional<Saying> said;      // of kLaw: how time_s is said
+  double other_ranks_percent = 0;  // of kPattern: Trust's
+  double memory_percent = 0;       // of time_s: how far it may be off since the memory demand is not known
+  double exchange_percent = 0;     // of time_s: what exchanges would add if all of them took turns
 
   // What its replay says; the verdict is kReplayed or kStuck then.
   void take(const Replayed& there);
 
   double node_hours() const { return candidate.node_hours(time_s); }
+  std::size_t ranks() const { return candidate.target.node_of_rank.size(); }
   // Seconds since the epoch; nullopt: nobody knows when it starts.
   std::optional<double> ends_at_s() const { return start.at_s ? std::optional(*start.at_s + time_s) : std::nullopt; }
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "advisor/advice/how.h"
@@ -37,14 +38,16 @@ std::string time_cells(const advisor::Saying& saying) {
                      saying.has_interval() ? format_duration(saying.high_s, 3) : "");
 }
 
-std::size_t ranks_of(const Ranked& one) {
-  return one.candidate.target.node_of_rank.size();
+constexpr std::array kSources = {"trace", "pattern", "laws"};
+
+const char* source_of(const Ranked& one) {
+  return kSources[static_cast<std::size_t>(one.source)];
 }
 
 // "4 nodes of batch, cyclic, hdr"; with its ranks where the candidates differ in them.
 std::string describe(const AdviseResult& result, const Ranked& one) {
   const std::string place = advisor::describe(one.candidate);
-  return result.has_several_counts ? fmt::format("{} ranks on {}", ranks_of(one), place) : place;
+  return result.has_several_counts ? fmt::format("{} ranks on {}", one.ranks(), place) : place;
 }
 
 std::string row(const Ranked& one, const char* mark, const advisor::Saying& saying) {
@@ -84,17 +87,19 @@ std::string table(const AdviseResult& result) {
                                          "Nodes", "Placement", "Partition", "Network")
                            : fmt::format("{:1} {} {:>10} {:>5} {:10} {:12} {}\n", "", times, "Node-hours", "Nodes",
                                          "Placement", "Partition", "Network");
-  if (result.has_several_counts) out = fmt::format("{:>6} ", "Ranks") + out;
+  if (result.has_several_counts) out = fmt::format("{:>6} {:7} ", "Ranks", "By") + out;
   const auto add = [&](const Ranked& one, const char* mark) {
     const advisor::Saying saying = result.baseline.say(result.trust, one);
-    if (result.has_several_counts) out += fmt::format("{:>6} ", ranks_of(one));
+    if (result.has_several_counts) out += fmt::format("{:>6} {:7} ", one.ranks(), source_of(one));
     out += starts ? row_with_start(one, mark, saying) : row(one, mark, saying);
   };
   std::size_t rows = 0;
+  std::set<std::size_t> counts;  // the first row of each is shown
   for (std::size_t i = 0; i < result.ranking.ranked.size(); ++i) {
     const Ranked& one = result.ranking.ranked[i];
     if (one.verdict != Verdict::kReplayed) continue;
-    if (rows >= kMostRows && !one.on_front && result.advice.chosen != i) continue;
+    const bool is_first = counts.insert(one.ranks()).second;
+    if (rows >= kMostRows && !one.on_front && !is_first && result.advice.chosen != i) continue;
     add(one, one.on_front ? "*" : "");
     ++rows;
   }
@@ -107,8 +112,9 @@ std::string table(const AdviseResult& result) {
     if (result.baseline.others_s > 0)
       what += fmt::format(", {} of it by other programs on its processors; all else here is without them",
                           format_duration(result.baseline.others_s));
-    out += report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", report::kTextWidth,
-                        0);
+    what = "= " + what + ". * Nothing replayed is better in both time and node-hours.";
+    if (result.has_several_counts) what += " By: a run's trace, the pattern that runs have in common, or their laws.";
+    out += report::wrap(what, report::kTextWidth, 0);
   }
   return out;
 }
@@ -155,8 +161,8 @@ std::string questions(const AdviseResult& result) {
 
 std::string counts(const AdviseResult& result, const AdvisePrint& print) {
   const advisor::Ranking& ranking = result.ranking;
-  const auto by_laws = static_cast<std::size_t>(
-      std::ranges::count_if(ranking.ranked, [](const Ranked& one) { return one.said.has_value(); }));
+  const auto by_laws =
+      static_cast<std::size_t>(std::ranges::count(ranking.ranked, advisor::Source::kLaw, &Ranked::source));
   std::string out = fmt::format("{} candidates: {} replayed, {} ruled out by their bounds, {} deferred",
                                 ranking.ranked.size(), ranking.count(Verdict::kReplayed) - by_laws,
                                 ranking.count(Verdict::kRuledOut), ranking.count(Verdict::kDeferred));
@@ -175,9 +181,9 @@ std::string counts(const AdviseResult& result, const AdvisePrint& print) {
   std::size_t named = 0;
   for (const Ranked& one : ranking.ranked) {
     if (one.verdict != Verdict::kDeferred || ++named > 3) continue;
-    lines += report::wrap(fmt::format("Deferred: {}, at least {}.", advisor::describe(one.candidate),
-                                      format_duration(one.bound.at_least_s())),
-                          report::kTextWidth, 2);
+    lines += report::wrap(
+        fmt::format("Deferred: {}, at least {}.", describe(result, one), format_duration(one.bound.at_least_s())),
+        report::kTextWidth, 2);
   }
   if (!result.why_no_mapping.empty())
     lines += report::wrap("No mapping was computed: " + result.why_no_mapping + ".", report::kTextWidth, 0);
@@ -278,8 +284,10 @@ std::vector<std::string> hosts_of(const advisor::Candidate& candidate) {
 nlohmann::json json_of(const AdviseResult& result, const Ranked& one, const std::string& host_file) {
   static const char* const kVerdicts[] = {"replayed", "ruled_out", "deferred", "stuck", "unknown"};
   const engine::Target& target = one.candidate.target;
-  nlohmann::json json = {{"verdict", one.said ? "by_laws" : kVerdicts[static_cast<int>(one.verdict)]},
-                         {"ranks", ranks_of(one)},
+  const bool is_by_law = one.source == advisor::Source::kLaw;
+  nlohmann::json json = {{"verdict", is_by_law ? "by_laws" : kVerdicts[static_cast<int>(one.verdict)]},
+                         {"ranks", one.ranks()},
+                         {"source", source_of(one)},
                          {"nodes", target.nodes},
                          {"placement", target.placement},
                          {"network", target.network->name()},
@@ -309,6 +317,12 @@ nlohmann::json json_of(const AdviseResult& result, const Ranked& one, const std:
   }
   if (!one.why_stuck.empty()) json["why_stuck"] = one.why_stuck;
   return json;
+}
+
+std::vector<std::string> in_words(const std::vector<CountReason>& reasons) {
+  std::vector<std::string> lines;
+  for (const CountReason& reason : reasons) lines.push_back(reason.in_words());
+  return lines;
 }
 
 nlohmann::json json_of(const ProbeResult& probe) {
@@ -369,8 +383,10 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
   if (result.seen.is_too_little()) return out + "\n" + advice(result, print);
   out += counts(result, print) + questions(result) + "\n" + table(result) + why_no_number(result) + "\n" +
          advice(result, print) + "\n";
-  for (const std::string& reason : result.counts_not_known)
-    out += report::wrap("Not known: " + report::printable(reason) + ".", report::kTextWidth, 0);
+  for (const CountReason& reason : result.counts_by_laws)
+    out += report::wrap("By laws: " + report::printable(reason.in_words()) + ".", report::kTextWidth, 0);
+  for (const CountReason& reason : result.counts_not_known)
+    out += report::wrap("Not known: " + report::printable(reason.in_words()) + ".", report::kTextWidth, 0);
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   std::vector<std::string> notes = result.trust.notes();
@@ -435,7 +451,10 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
     json["advice"] = nullptr;
     json["why_no_advice"] = result.advice.why_not;
   }
-  if (result.has_several_counts) json["counts_not_known"] = result.counts_not_known;
+  if (result.has_several_counts) {
+    json["counts_by_laws"] = in_words(result.counts_by_laws);
+    json["counts_not_known"] = in_words(result.counts_not_known);
+  }
   if (!result.advice.unmeasured.empty()) json["not_advised"] = result.advice.unmeasured;
   if (result.schedule) {
     json["when"] = {{"asked_at", result.schedule->asked_at_s},

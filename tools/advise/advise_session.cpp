@@ -1,21 +1,19 @@
 #include "tools/advise/advise_session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "advisor/candidate/layout.h"
 #include "advisor/candidate/node_choice.h"
-#include "advisor/mapping/load.h"
-#include "advisor/mapping/local_search.h"
-#include "advisor/mapping/partition.h"
 #include "protocol/step_fields.h"
+#include "tools/advise/count_ranking.h"
 #include "tools/whatif/replay_trust.h"
 
 namespace lbf::tools {
@@ -25,12 +23,6 @@ namespace {
 constexpr double kShareOfMappings = 0.4;
 // A message takes this on the target that counts the longest chain: far longer than any program runs.
 constexpr Seconds kChainMessageS = 1e6;
-
-Seconds processor_time_s() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<Seconds>(now.tv_sec) + 1e-9 * static_cast<Seconds>(now.tv_nsec);
-}
 
 // Every message takes kChainMessageS, work takes nothing: the time is the length of the longest chain.
 Result<engine::Target> chain_target(Rank ranks) {
@@ -80,12 +72,8 @@ class Session {
       if (Result<void> done = (this->*step)(*sets); !done) return done.error();
     }
     if (result_.seen.is_too_little()) return unknown();
-    std::vector<advisor::Candidate> candidates = make_candidates(*sets);
-    if (candidates.empty())
-      return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
-    if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
+    if (Result<void> done = rank_counts(*sets); !done) return done.error();
     judge_memory();
-    if (!options_.rank_counts.empty()) join_other_counts();
     if (Result<void> asked = ask_for_starts(); !asked) return asked.error();
     result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective,
                                      result_.schedule ? &*result_.schedule : nullptr);
@@ -93,6 +81,8 @@ class Session {
   }
 
  private:
+  Seconds spent_s() const { return processor_time_s() - start_s_; }
+
   // --- what runs now
   Result<void> find_baseline(const std::vector<advisor::NodeSet>& sets) {
     advisor::Candidate& now = result_.baseline.now.candidate;
@@ -194,6 +184,7 @@ class Session {
                                        : engine::ran_density(1, now.network->memory(), threads);
     double most_percent = 0;
     for (advisor::Ranked& one : result_.ranking.ranked) {
+      if (one.source == advisor::Source::kLaw) continue;
       one.memory_percent = engine::unknown_demand_percent(ran, one.candidate.target, trace_.memory().demand);
       most_percent = std::max(most_percent, one.memory_percent);
     }
@@ -231,7 +222,7 @@ class Session {
           static_cast<std::uint64_t>(std::llround(pass->predictions.back().lbf_s / kChainMessageS));
       judge(*pass);
       pass->predictions.pop_back();
-      as_it_ran = outcomes(*pass);
+      as_it_ran = outcomes(*pass, result_.trust.why_partial);
       return std::vector(as_it_ran.begin() + static_cast<std::ptrdiff_t>(beside_others.size()), as_it_ran.end());
     };
     Result<std::vector<advisor::Replayed>> replayed = std::vector<advisor::Replayed>{};
@@ -264,7 +255,7 @@ class Session {
   AdviseResult unknown() {
     result_.advice.why_not = result_.seen.why_no_prediction();
     result_.sensitivity.reset();
-    result_.ranking.spent_s = processor_time_s() - start_s_;
+    result_.ranking.spent_s = spent_s();
     return std::move(result_);
   }
 
@@ -289,119 +280,123 @@ class Session {
     }
   }
 
-  std::vector<advisor::Replayed> outcomes(const ReplayedTrace& pass) const {
+  // In a partial trace everybody waits for what is missing: only a whole one, as judge() has found it, can be stuck.
+  static std::vector<advisor::Replayed> outcomes(const ReplayedTrace& pass, const std::string& why_partial) {
     std::vector<advisor::Replayed> replayed;
     for (const engine::Prediction& prediction : pass.predictions) {
-      // In a partial trace everybody waits for what is missing; only a whole one, as judge() has found it, can be stuck.
-      const bool stuck = result_.trust.why_partial.empty() && !prediction.complete;
+      const bool stuck = why_partial.empty() && !prediction.complete;
       replayed.push_back({prediction.lbf_s, stuck ? prediction.why_stuck : std::string(), prediction.exchange_percent});
     }
     return replayed;
   }
 
-  // --- candidates
-  struct Prospect {
-    const advisor::NodeSet* set;
-    double value;  // of the objective, as far as the estimate of its distributions says
-  };
-
-  std::vector<advisor::Candidate> make_candidates(const std::vector<advisor::NodeSet>& sets) {
-    std::vector<advisor::Candidate> candidates;
-    std::vector<Prospect> prospects;
-    for (const advisor::NodeSet& set : sets) {
-      double best = std::numeric_limits<double>::infinity();
-      for (advisor::Candidate& made : advisor::distributed_candidates(cluster_, set, options_.candidates)) {
-        const Seconds estimate_s = advisor::bound_of(made.target, graph_, result_.chain_messages).estimate_s;
-        best = std::min(best, options_.objective.value(estimate_s, made.node_hours(estimate_s)));
-        candidates.push_back(std::move(made));
-      }
-      if (set.nodes.size() > 1) prospects.push_back({&set, best});
-    }
-    if (options_.maps) add_mappings(std::move(prospects), candidates);
-    return candidates;
-  }
-
-  void add_mappings(std::vector<Prospect> prospects, std::vector<advisor::Candidate>& candidates) {
-    std::stable_sort(prospects.begin(), prospects.end(),
-                     [](const Prospect& a, const Prospect& b) { return a.value < b.value; });
-    const Seconds start_s = processor_time_s();
-    Seconds longest_s = 0;
-    for (const Prospect& prospect : prospects) {
-      const Seconds before_s = processor_time_s();
-      if (before_s - start_s + longest_s > kShareOfMappings * options_.budget_s && result_.mappings_computed > 0) {
-        ++result_.mappings_deferred;
-        continue;
-      }
-      const advisor::MappingProblem problem(graph_, advisor::bare_target(cluster_, *prospect.set, options_.candidates),
-                                            advisor::mapping_capacities(cluster_, *prospect.set, options_.candidates));
-      const bool balance = advisor::load_matters(problem);
-      if (problem.is_uniform() && !balance) {
-        result_.why_no_mapping = graph_.pairs() == 0
-                                     ? "the ranks exchange no messages: no mapping is better than another"
-                                     : "all ranks exchange about the same with all others: no mapping is better "
-                                       "than another";
-        return;
-      }
-      if (balance) add_mapping(*prospect.set, advisor::balanced(problem), candidates);
-      if (!problem.is_uniform()) {
-        Result<std::vector<std::uint32_t>> mapping = advisor::partition(problem);
-        if (!mapping) {
-          result_.why_no_mapping = mapping.error().message;
-          return;
-        }
-        advisor::improve(problem, *mapping);
-        add_mapping(*prospect.set, std::move(*mapping), candidates);
-      }
-      longest_s = std::max(longest_s, processor_time_s() - before_s);
-    }
-  }
-
-  // Unless a distribution of srun, or another mapping, is the same.
-  void add_mapping(const advisor::NodeSet& set, std::vector<std::uint32_t> mapping,
-                   std::vector<advisor::Candidate>& candidates) {
-    ++result_.mappings_computed;
-    advisor::Candidate made = advisor::mapped_candidate(cluster_, set, options_.candidates, std::move(mapping));
-    const bool known = std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
-      return other.target.node_of_rank == made.target.node_of_rank && other.set.nodes == made.set.nodes &&
-             other.set.network == made.set.network && other.set.partition == made.set.partition;
-    });
-    if (!known) candidates.push_back(std::move(made));
-  }
-
   // --- ranking
-  Result<void> rank_all(std::vector<advisor::Candidate> candidates) {
-    const advisor::ReplayBatch replay =
-        [&](const std::vector<engine::Target>& targets) -> Result<std::vector<advisor::Replayed>> {
-      Result<ReplayedTrace> pass = trace_.replay(targets);
-      if (!pass) return pass.error();
-      return outcomes(*pass);
-    };
-    advisor::RankingOptions ranking;
-    ranking.objective = options_.objective;
-    ranking.budget_s = std::max(0.0, options_.budget_s - (processor_time_s() - start_s_));
-    ranking.chain_messages = result_.chain_messages;
-    ranking.processor_time_s = processor_time_s;
-    Result<advisor::Ranking> ranked = advisor::rank(std::move(candidates), graph_, replay, ranking);
-    if (!ranked) return ranked.error();
-    result_.ranking = std::move(*ranked);
-    if (options_.maps && result_.why_no_mapping.empty()) {
-      const advisor::SearchSpace space{cluster_, options_.candidates};
-      if (Result<void> done = advisor::search_by_replay(result_.ranking, space, graph_, replay, ranking); !done)
-        return done;
+  // The count that ran, unless only others were asked for; then these. Each may take its part of the budget that is
+  // left.
+  Result<void> rank_counts(const std::vector<advisor::NodeSet>& sets) {
+    const std::vector<std::uint32_t>& asked = options_.rank_counts;
+    result_.has_several_counts = !asked.empty();
+    const bool ranks_what_ran =
+        asked.empty() || std::ranges::find(asked, static_cast<std::uint32_t>(trace_.ranks())) != asked.end();
+    counts_to_replay_ =
+        std::ranges::count_if(options_.other_counts, [](const OtherCount& other) { return other.trace != nullptr; }) +
+        (ranks_what_ran ? 1 : 0);
+    if (ranks_what_ran) {
+      CountQuestion question = question_of(options_.candidates, graph_, trace_, result_.trust.why_partial);
+      question.chain_messages = result_.chain_messages;
+      Result<CountRanking> made = rank_count(question, sets);
+      if (!made) return made.error();
+      take(std::move(*made));
     }
-    result_.ranking.spent_s = processor_time_s() - start_s_;
+    for (OtherCount& other : options_.other_counts) {
+      const std::string why_not = replay_other_count(other);
+      if (why_not.empty()) continue;
+      if (other.by_law.empty()) {
+        add_reason(result_.counts_not_known, other.ranks,
+                   other.why_no_law.empty() ? why_not : other.why_no_law + "; " + why_not);
+      } else {
+        add_reason(result_.counts_by_laws, other.ranks, why_not);
+        std::ranges::move(other.by_law, std::back_inserter(result_.ranking.ranked));
+      }
+    }
+    if (result_.ranking.ranked.empty()) {
+      std::string why;
+      for (const CountReason& reason : result_.counts_not_known) why += (why.empty() ? "" : "; ") + reason.in_words();
+      return invalid_input(why);
+    }
+    if (result_.has_several_counts) advisor::put_in_order(result_.ranking.ranked, options_.objective);
+    result_.ranking.spent_s = spent_s();
     return {};
   }
 
-  // Candidates by laws among those that were replayed, if that count was asked for, too.
-  void join_other_counts() {
-    std::vector<advisor::Ranked>& ranked = result_.ranking.ranked;
-    const auto ran = static_cast<std::uint32_t>(trace_.ranks());
-    if (std::ranges::find(options_.rank_counts, ran) == options_.rank_counts.end()) ranked.clear();
-    std::ranges::move(options_.other_counts, std::back_inserter(ranked));
-    advisor::put_in_order(ranked, options_.objective);
-    result_.has_several_counts = true;
-    result_.counts_not_known = std::move(options_.counts_not_known);
+  // Empty: it was replayed, else why it was not.
+  std::string replay_other_count(OtherCount& other) {
+    if (other.trace == nullptr) return other.why_no_trace;
+    if (other.source == advisor::Source::kPattern && graph_.most_threads() > 0)
+      return "threads of ranks are not extrapolated";
+    if (spent_s() >= options_.budget_s) return "the budget was over: --budget gives more";
+    advisor::CandidateOptions candidates = options_.candidates;
+    candidates.ranks = other.ranks;
+    if (const engine::Target& ran = result_.baseline.now.candidate.target; ran.memory.bytes_per_s > 0) {
+      const engine::MemoryDomains& domains = ran.network->memory();
+      candidates.memory =
+          engine::memory_demand(other.ranks, engine::ranks_per_domain(ran, domains), domains, ran.memory.bytes_per_s);
+    }
+    const Result<std::vector<advisor::NodeSet>> sets = advisor::node_sets(cluster_, candidates);
+    if (!sets) return sets.error().message;
+    const Result<advisor::CommGraph> graph = other.trace->graph();
+    if (!graph) return graph.error().message;
+    candidates.fills_nodes = graph->most_threads() > 0;
+    Result<CountRanking> made = rank_count(question_of(candidates, *graph, *other.trace, ""), *sets);
+    if (!made) return made.error().message;
+    const advisor::Ranking& ranking = made->ranking;
+    if (ranking.count(advisor::Verdict::kStuck) > 0 && ranking.count(advisor::Verdict::kReplayed) == 0)
+      return "the program would not end: " + ranking.ranked.front().why_stuck;
+    for (advisor::Ranked& one : made->ranking.ranked) {
+      one.source = other.source;
+      one.other_ranks_percent = other.trace->other_ranks_percent();
+    }
+    take(std::move(*made));
+    return {};
+  }
+
+  CountQuestion question_of(const advisor::CandidateOptions& candidates, const advisor::CommGraph& graph,
+                            AdviseTrace& trace, const std::string& why_partial) {
+    const Seconds left_s = std::max(0.0, options_.budget_s - spent_s());
+    const auto counts_left = static_cast<double>(counts_to_replay_ - counts_replayed_++);
+    const Seconds of_mappings_s = kShareOfMappings * options_.budget_s;
+    return {.cluster = cluster_,
+            .candidates = candidates,
+            .objective = options_.objective,
+            .graph = graph,
+            .replay = [&trace, why_partial](
+                          const std::vector<engine::Target>& targets) -> Result<std::vector<advisor::Replayed>> {
+              Result<ReplayedTrace> pass = trace.replay(targets);
+              if (!pass) return pass.error();
+              return outcomes(*pass, why_partial);
+            },
+            .maps = options_.maps,
+            .budget_s = left_s / counts_left,
+            .mapping_budget_s = of_mappings_s / static_cast<double>(counts_to_replay_)};
+  }
+
+  void take(CountRanking made) {
+    advisor::Ranking& all = result_.ranking;
+    if (all.ranked.empty()) {
+      result_.why_no_mapping = made.why_no_mapping;
+    } else if (made.why_no_mapping.empty()) {
+      result_.why_no_mapping.clear();  // it does not hold for all counts
+    }
+    std::ranges::move(made.ranking.ranked, std::back_inserter(all.ranked));
+    all.passes += made.ranking.passes;
+    result_.mappings_computed += made.mappings_computed;
+    result_.mappings_deferred += made.mappings_deferred;
+  }
+
+  static void add_reason(std::vector<CountReason>& reasons, Rank ranks, const std::string& why) {
+    auto same = std::ranges::find(reasons, why, &CountReason::why);
+    if (same == reasons.end()) same = reasons.insert(same, {{}, why});
+    same->ranks.push_back(ranks);
   }
 
   Result<void> ask_for_starts() {
@@ -424,10 +419,16 @@ class Session {
   AdviseOptions options_;
   Seconds start_s_;
   advisor::CommGraph graph_;
+  std::ptrdiff_t counts_to_replay_ = 0;
+  std::ptrdiff_t counts_replayed_ = 0;
   AdviseResult result_;
 };
 
 }  // namespace
+
+std::string CountReason::in_words() const {
+  return fmt::format("{} ranks: {}", fmt::join(ranks, ", "), why);
+}
 
 Result<AdviseResult> advise(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options) {
   return Session(trace, cluster, std::move(options)).run();

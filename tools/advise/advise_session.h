@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,24 @@ struct AskForStarts {
   std::function<void(double share)> progress;
 };
 
+// A rank count that did not run as what is advised.
+struct OtherCount {
+  Rank ranks = 0;
+  std::shared_ptr<AdviseTrace> trace;                  // of the program with so many ranks; nullptr: there is none
+  advisor::Source source = advisor::Source::kPattern;  // of `trace`
+  std::string why_no_trace;
+  std::vector<advisor::Ranked> by_law;  // where there is no trace, or the budget does not reach it
+  std::string why_no_law;               // why by_law is empty; empty: nobody asked
+};
+
+// Rank counts, and what is said of them.
+struct CountReason {
+  std::vector<Rank> ranks;
+  std::string why;
+  // "8, 16 ranks: WHY"
+  std::string in_words() const;
+};
+
 struct AdviseOptions {
   advisor::CandidateOptions candidates;  // the session fills in the ranks
   bool maps = true;                      // computed mappings, too
@@ -41,11 +60,9 @@ struct AdviseOptions {
   bool sensitivity = true;
   RunDescription ran;
   AskForStarts starts;
-  // Where other rank counts were asked for: all that count, and candidates of those that did not run, with what is not
-  // known of others (advise_ranks.h).
+  // Where other rank counts than that of the trace were asked for: all that count, and those others (advise_ranks.h).
   std::vector<std::uint32_t> rank_counts;
-  std::vector<advisor::Ranked> other_counts;
-  std::vector<std::string> counts_not_known;
+  std::vector<OtherCount> other_counts;
   advisor::OutcomeErrors program;  // what lbfd says of the run's program
   advisor::OutcomeErrors site;
 };
@@ -60,9 +77,10 @@ struct AdviseResult {
   // (nothing: it cannot be told). From too little nothing is replayed but the baseline, and nothing advised.
   protocol::SeenRun seen;
   std::optional<std::pair<Seconds, Seconds>> now_interval_s;
-  bool has_several_counts = false;  // rank counts were asked for
-  std::vector<std::string> counts_not_known;
-  std::string memory_note;  // what is assumed of the program's memory demand; empty: nothing
+  bool has_several_counts = false;            // rank counts were asked for
+  std::vector<CountReason> counts_by_laws;    // why they were not replayed
+  std::vector<CountReason> counts_not_known;  // neither replayed, nor by laws
+  std::string memory_note;                    // what is assumed of the program's memory demand; empty: nothing
   advisor::Trust trust;
   advisor::Ranking ranking;
   std::uint32_t mappings_computed = 0;

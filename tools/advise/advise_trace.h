@@ -34,6 +34,7 @@ class AdviseTrace {
   // As WhatIfTrace::notes, once a pass is over.
   std::vector<std::string> notes() const { return trace_->notes(); }
   const KnownMemory& memory() const { return trace_->memory(); }
+  double other_ranks_percent() const { return trace_->other_ranks_percent(); }
 
   // Errors: those of the trace.
   Result<advisor::CommGraph> graph();

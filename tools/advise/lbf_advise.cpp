@@ -13,6 +13,8 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +47,7 @@ constexpr Messages kMessages{"lbf-advise"};
 
 // As the user wrote it.
 struct CommandLine {
-  std::string trace;
+  std::vector<std::string> traces;
   std::string job;
   std::string objective = "time";
   double node_hours_limit = 0;
@@ -85,9 +87,9 @@ struct CommandLine {
 
 void add_options(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", std::string("lbf-advise ") + LBF_VERSION);
-  app.add_option("TRACE", line.trace,
+  app.add_option("TRACE", line.traces,
                  "a text trace, a stored trace (file, or folder of stream-*.lbfw), an OTF2 archive (NAME.otf2), or "
-                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
+                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows; with --ranks several of one program");
   app.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd; with --ranks further ones, too");
   app.add_option("--objective", line.objective, "time or node-hours (default time)")
       ->check(CLI::IsMember({"time", "node-hours"}));
@@ -106,8 +108,8 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->check(CLI::Range(1u, 1u << 18));
   app.add_option(
          "--ranks", line.ranks,
-         "also these rank counts, by the laws of the runs that -j JOB,JOB names, or of JOB's family in the last "
-         "7 days")
+         "these rank counts: replays of what the runs that -j JOB,JOB names, or of JOB's family in the last 7 days, "
+         "have in common, or else their laws")
       ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1u, 65536u));
@@ -290,10 +292,12 @@ struct Conflict {
   const char* says;
 };
 constexpr Conflict kConflicts[] = {
-    {[](const CommandLine& l) { return l.trace.empty() == l.job.empty(); },
+    {[](const CommandLine& l) { return l.traces.empty() == l.job.empty(); },
      "give one of TRACE and -j JOB; lbf-advise --help"},
-    {[](const CommandLine& l) { return !l.ranks.empty() && l.job.empty(); },
-     "--ranks needs -j JOB: laws are from the runs that lbfd knows"},
+    {[](const CommandLine& l) { return !l.ranks.empty() && l.job.empty() && l.traces.size() < 2; },
+     "--ranks needs -j JOB, or traces of runs with two rank counts and more"},
+    {[](const CommandLine& l) { return l.ranks.empty() && l.traces.size() > 1; },
+     "one TRACE, or --ranks P and runs with several rank counts"},
     {[](const CommandLine& l) { return !l.ranks.empty() && (l.probe || !l.script.empty()); },
      "--ranks: a skeleton, and the batch script, have the ranks that ran; leave out --probe and --script"},
     {[](const CommandLine& l) { return !l.time_limit.empty() && !l.when; }, "--time goes with --when"},
@@ -381,18 +385,45 @@ int print_advice(const CommandLine& line, const AdviseResult& result, AdvisePrin
   return kMessages.write(text);
 }
 
-// What the laws of the runs say of the rank counts that were asked for.
-Result<void> add_other_counts(const CommandLine& line, const std::vector<report::JobSelector>& runs,
-                              const advisor::Cluster& cluster, Rank ran, AdviseOptions& options) {
+// The other runs of the program: those that lbfd knows, whose laws OPTIONS.other_counts get, or the further traces.
+Result<std::vector<ProgramRun>> find_runs(const CommandLine& line, const std::vector<report::JobSelector>& jobs,
+                                          const advisor::Cluster& cluster, Rank ran, AdviseOptions& options) {
+  std::vector<ProgramRun> runs;
+  for (std::size_t i = 1; i < line.traces.size(); ++i) {
+    Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(line.traces[i], line.server);
+    if (!trace) return trace.error();
+    runs.push_back({line.traces[i], [held = std::make_shared<std::unique_ptr<WhatIfTrace>>(std::move(*trace))] {
+                      return Result<std::unique_ptr<WhatIfTrace>>(std::move(*held));
+                    }});
+  }
+  if (line.job.empty()) return runs;
   Result<HttpClient> client = HttpClient::make(line.server);
   if (!client) return client.error();
-  const Result<report::ScalingAnswer> answer = ask_for_scaling(*client, runs, line.ranks);
-  if (!answer) return answer.error();
-  for (const std::string& note : answer->notes) kMessages.note(note);
-  RankChoices choices = other_counts(*answer, cluster, options.candidates, ran);
+  const Result<std::vector<report::Step>> steps = ask_for_runs(*client, jobs);
+  if (!steps) return steps.error();
+  for (OtherCount& other : options.other_counts) {
+    const std::vector<std::uint32_t> count{static_cast<std::uint32_t>(other.ranks)};
+    const Result<report::ScalingAnswer> laws = report::scaling_of(*steps, {advisor::Problem::kSame, count});
+    take_law(laws, cluster, options.candidates, other);
+    if (&other != &options.other_counts.front() || !laws) continue;
+    for (const std::string& note : laws->notes) kMessages.note(note);
+  }
+  return runs_to_learn_from(*steps, ran, line.server);
+}
+
+// What is known of the rank counts that were asked for, but of that of FIRST.
+Result<void> add_other_counts(const CommandLine& line, const std::vector<report::JobSelector>& jobs,
+                              const std::string& name, WhatIfTrace& first, const advisor::Cluster& cluster,
+                              const MakePasses& make_passes, AdviseOptions& options) {
   options.rank_counts = line.ranks;
-  options.other_counts = std::move(choices.ranked);
-  options.counts_not_known = std::move(choices.not_known);
+  for (const std::uint32_t count : std::set(line.ranks.begin(), line.ranks.end())) {
+    if (static_cast<Rank>(count) != first.ranks()) options.other_counts.emplace_back().ranks = static_cast<Rank>(count);
+  }
+  if (options.other_counts.empty()) return {};
+  const Result<std::vector<ProgramRun>> runs = find_runs(line, jobs, cluster, first.ranks(), options);
+  if (!runs) return runs.error();
+  for (const std::string& note : take_traces(name, first, *runs, make_passes, options.other_counts))
+    kMessages.note(note);
   return {};
 }
 
@@ -403,7 +434,7 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
   if (!probe_node_s) return probe_node_s.error();
   const advisor::Objective objective = options.objective;
   std::vector<report::JobSelector> runs;  // the first one is advised
-  if (!line.ranks.empty()) {
+  if (!line.ranks.empty() && !line.job.empty()) {
     Result<std::vector<report::JobSelector>> jobs = report::parse_jobs(line.job);
     if (!jobs) return jobs.error();
     runs = std::move(*jobs);
@@ -423,9 +454,14 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
                    cluster->cluster_name);
   }
   if (const Result<void> found = find_networks(line, *cluster, options); !found) return found.error();
+  std::optional<Progress> progress(std::in_place, "lbf-advise", "of this pass replayed");
+  const MakePasses make_passes = [&](std::unique_ptr<WhatIfTrace> of) {
+    return std::make_shared<AdviseTrace>(std::move(of), line.mpi_library, line.replay_threads,
+                                         [&](double share) { progress->show(share); });
+  };
   if (!line.ranks.empty()) {
-    if (const Result<void> done = add_other_counts(line, runs, *cluster, (*trace)->ranks(), options); !done)
-      return done.error();
+    const Result<void> done = add_other_counts(line, runs, print.trace, **trace, *cluster, make_passes, options);
+    if (!done) return done.error();
   }
   print.objective = objective.text();
   print.cluster = cluster->source;
@@ -437,15 +473,11 @@ Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
     slurm = advisor::srun_start_source();
     options.starts = {slurm.get(), line.time_limit, [&](double share) { asking.show(share); }};
   }
-  Result<AdviseResult> result = AdviseResult{};
-  {
-    Progress progress("lbf-advise", "of this pass replayed");
-    AdviseTrace passes(std::move(*trace), line.mpi_library, line.replay_threads,
-                       [&](double share) { progress.show(share); });
-    print.mpi_note = passes.mpi_note();
-    result = advise(passes, *cluster, std::move(options));
-    for (const std::string& note : passes.notes()) kMessages.warn(note);
-  }
+  const std::shared_ptr<AdviseTrace> passes = make_passes(std::move(*trace));
+  print.mpi_note = passes->mpi_note();
+  Result<AdviseResult> result = advise(*passes, *cluster, std::move(options));
+  progress.reset();
+  for (const std::string& note : passes->notes()) kMessages.warn(note);
   if (!result || !line.probe || result->seen.is_too_little()) return result;
   const ProbeOptions how{print.trace, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};
   if (const Result<void> done = probe(*result, objective, how); !done) return done.error();
@@ -461,7 +493,7 @@ int run(int argc, char** argv) {
     if (conflict.is_there(line)) return kMessages.fail(kExitUsage, conflict.says);
   }
   AdvisePrint print;
-  print.trace = line.trace.empty() ? line.job : line.trace;
+  print.trace = line.traces.empty() ? line.job : line.traces.front();
   std::string script;
   if (!line.script.empty()) {
     std::ifstream file(line.script, std::ios::binary);

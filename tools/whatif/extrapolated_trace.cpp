@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <utility>
 
-#include "pattern/learner.h"
 #include "skeleton/operation_reader.h"
 #include "tools/support/progress.h"
 
@@ -14,9 +15,8 @@ namespace {
 
 class ExtrapolatedTrace final : public WhatIfTrace {
  public:
-  ExtrapolatedTrace(std::shared_ptr<const pattern::Program> program, Rank ranks, std::string library,
-                    std::vector<std::string> notes)
-      : program_(std::move(program)), ranks_(ranks), library_(std::move(library)), notes_(std::move(notes)) {}
+  ExtrapolatedTrace(std::shared_ptr<const pattern::Program> program, Rank ranks, std::string library)
+      : program_(std::move(program)), ranks_(ranks), library_(std::move(library)) {}
 
   std::unique_ptr<WhatIfTrace> another_reader() const override { return std::make_unique<ExtrapolatedTrace>(*this); }
   Rank ranks() const override { return ranks_; }
@@ -27,7 +27,7 @@ class ExtrapolatedTrace final : public WhatIfTrace {
   std::vector<daemon::StreamCost> costs() const override { return {}; }
   const std::set<std::string>& switched_off() const override { return none_; }
   const std::set<std::string>& sampled() const override { return none_; }
-  std::vector<std::string> notes() const override { return notes_; }
+  std::vector<std::string> notes() const override { return program_->notes; }
   double other_ranks_percent() const override {
     const double steps =
         std::log(static_cast<double>(ranks_) / program_->ranks_of_largest()) / std::log(program_->miss_factor);
@@ -47,7 +47,6 @@ class ExtrapolatedTrace final : public WhatIfTrace {
   std::shared_ptr<const pattern::Program> program_;
   Rank ranks_;
   std::string library_;
-  std::vector<std::string> notes_;
   const std::vector<std::uint32_t> no_nodes_;
   const std::set<std::string> none_;
   const std::optional<report::TargetPrediction> no_self_;
@@ -55,41 +54,64 @@ class ExtrapolatedTrace final : public WhatIfTrace {
 
 }  // namespace
 
+LearntProgram::LearntProgram(pattern::Program program, std::string library, std::vector<std::string> mpi_settings)
+    : program_(std::make_shared<const pattern::Program>(std::move(program))),
+      library_(std::move(library)),
+      mpi_settings_(std::move(mpi_settings)) {}
+
+Result<std::unique_ptr<WhatIfTrace>> LearntProgram::with_ranks(Rank ranks) const {
+  if (Result<void> checked = program_->check(ranks); !checked) return checked.error();
+  auto made = std::make_unique<ExtrapolatedTrace>(program_, ranks, library_);
+  made->set_mpi_settings(mpi_settings_);
+  return std::unique_ptr<WhatIfTrace>(std::move(made));
+}
+
+Result<void> ProgramLearner::add(const std::string& name, WhatIfTrace& trace) {
+  if (!first_.empty() && trace.library() != library_) {
+    return invalid_input(
+        fmt::format("ran with {}, {} with {}: give runs of one MPI library", trace.library(), first_, library_));
+  }
+  skeleton::OperationReader reader(trace.ranks());
+  Progress progress("lbf", "read");
+  const auto add_event = [&](Rank rank, const Event& event) { return reader.add(rank, event); };
+  Result<void> read = trace.read(one_by_one(add_event), [&](double share) { progress.show(share); });
+  Result<skeleton::ProgramTrace> run = read ? reader.finish() : Result<skeleton::ProgramTrace>(read.error());
+  if (!run) return run.error();
+  if (first_.empty()) {
+    first_ = name;
+    library_ = trace.library();
+  }
+  mpi_settings_ = trace.mpi_settings();
+  unmodelled_s_ += run->unmodelled_s;
+  learner_.add(std::move(*run));
+  return {};
+}
+
+Result<LearntProgram> ProgramLearner::learn() const {
+  Progress progress("lbf", "learnt from the runs");
+  std::future<Result<pattern::Program>> learning = std::async(std::launch::async, [this] { return learner_.learn(); });
+  while (learning.wait_for(std::chrono::milliseconds(250)) != std::future_status::ready) progress.show_elapsed();
+  Result<pattern::Program> program = learning.get();
+  if (!program) return program.error();
+  if (unmodelled_s_ > 0) {
+    program->notes.emplace_back(
+        "time in one-sided communication, MPI I/O and other unmodelled calls is time off the processor");
+  }
+  return LearntProgram(std::move(*program), library_, mpi_settings_);
+}
+
 Result<std::unique_ptr<WhatIfTrace>> open_extrapolated(const std::vector<std::string>& traces, Rank ranks,
                                                        const std::string& server) {
-  pattern::Learner learner;
-  std::string library;
-  std::vector<std::string> settings;
-  bool is_first = true;
-  double unmodelled_s = 0;
+  ProgramLearner learner;
   for (const std::string& name : traces) {
     Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(name, server);
     if (!trace) return trace.error();
-    skeleton::OperationReader reader((*trace)->ranks());
-    Progress progress("lbf", "read");
-    const auto add = [&](Rank rank, const Event& event) { return reader.add(rank, event); };
-    Result<void> read = (*trace)->read(one_by_one(add), [&](double share) { progress.show(share); });
-    Result<skeleton::ProgramTrace> run = read ? reader.finish() : Result<skeleton::ProgramTrace>(read.error());
-    if (!run) return Error{run.error().code, name + ": " + run.error().message};
-    if (!is_first && (*trace)->library() != library)
-      return invalid_input(fmt::format("{} ran with {}, {} with {}: give runs of one MPI library", traces.front(),
-                                       library, name, (*trace)->library()));
-    library = (*trace)->library();
-    settings = (*trace)->mpi_settings();
-    is_first = false;
-    unmodelled_s += run->unmodelled_s;
-    learner.add(std::move(*run));
+    if (Result<void> added = learner.add(name, **trace); !added)
+      return Error{added.error().code, name + ": " + added.error().message};
   }
-  Result<pattern::Program> program = learner.learn();
+  const Result<LearntProgram> program = learner.learn();
   if (!program) return program.error();
-  if (Result<void> checked = program->check(ranks); !checked) return checked.error();
-  std::vector<std::string> notes = program->notes;
-  if (unmodelled_s > 0)
-    notes.emplace_back("time in one-sided communication, MPI I/O and other unmodelled calls is time off the processor");
-  auto made = std::make_unique<ExtrapolatedTrace>(std::make_shared<const pattern::Program>(std::move(*program)), ranks,
-                                                  std::move(library), std::move(notes));
-  made->set_mpi_settings(settings);
-  return std::unique_ptr<WhatIfTrace>(std::move(made));
+  return program->with_ranks(ranks);
 }
 
 }  // namespace lbf::tools

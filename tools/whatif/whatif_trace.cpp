@@ -429,11 +429,26 @@ KnownMemory memory_of(const report::Step& step) {
   return memory;
 }
 
-Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
+Result<HttpClient> client_of_traces(const std::string& server) {
   HttpClientOptions options;
   options.total_timeout_s = 0;  // a trace may be gigabytes
   options.response_limit_bytes = Bytes{4} << 30;
-  Result<HttpClient> client = HttpClient::make(server, options);
+  return HttpClient::make(server, options);
+}
+
+Result<std::unique_ptr<WhatIfTrace>> fetch_events(HttpClient& client, const report::Step& step,
+                                                  const std::string& name) {
+  Result<HttpResponse> answer = client.request("GET", "/v1/steps/" + report::key_of(step) + "/trace");
+  if (!answer) return answer.error();
+  if (answer->status != 200) return error_of_response(*answer);
+  if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};
+  const report::TargetPrediction* const self = step.self();
+  return StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}},
+                           self != nullptr ? std::optional(*self) : std::nullopt);
+}
+
+Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
+  Result<HttpClient> client = client_of_traces(server);
   if (!client) return client.error();
   Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?summary=1&" + report::query_of(wanted));
   if (!answer) {
@@ -465,13 +480,7 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
     return invalid_input(name + " has several steps, say which: " + list);
   }
   const report::Step& step = *last_restart.begin()->second;
-  answer = client->request("GET", "/v1/steps/" + report::key_of(step) + "/trace");
-  if (!answer) return answer.error();
-  if (answer->status != 200) return error_of_response(*answer);
-  if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};
-  const report::TargetPrediction* const self = step.self();
-  auto trace = StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}},
-                                 self != nullptr ? std::optional(*self) : std::nullopt);
+  auto trace = fetch_events(*client, step, name);
   if (!trace) return trace;
   (*trace)->set_memory(memory_of(step));
   (*trace)->set_trust(report::trust_of(step));
@@ -504,6 +513,12 @@ Result<std::unique_ptr<WhatIfTrace>> open_job_trace(const std::string& job, cons
   const auto named = job_named(job);
   if (!named) return invalid_input(job + ": no job: JOB, JOB_TASK or JOB+OFFSET, and .STEP or @CLUSTER behind it");
   return fetch(*named, server);
+}
+
+Result<std::unique_ptr<WhatIfTrace>> open_step_trace(const report::Step& step, const std::string& server) {
+  Result<HttpClient> client = client_of_traces(server);
+  if (!client) return client.error();
+  return fetch_events(*client, step, "job " + report::job_id(step));
 }
 
 }  // namespace lbf::tools

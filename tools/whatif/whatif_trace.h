@@ -86,5 +86,7 @@ class WhatIfTrace {
 Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const std::string& server);
 // The same of a job, whatever files there are.
 Result<std::unique_ptr<WhatIfTrace>> open_job_trace(const std::string& job, const std::string& server);
+// The events of a step that lbfd listed, with its self-prediction if STEP has it.
+Result<std::unique_ptr<WhatIfTrace>> open_step_trace(const report::Step& step, const std::string& server);
 
 }  // namespace lbf::tools

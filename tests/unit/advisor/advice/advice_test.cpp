@@ -82,6 +82,7 @@ class RankCounts : public AdviceTest {
     for (std::uint32_t rank = 0; rank < 2 * nodes; ++rank) node_of_rank.push_back(rank / 2);
     Ranked made = ranked("block", {0, 0, 1, 1}, nodes, time_s);
     made.candidate.target.node_of_rank = std::move(node_of_rank);
+    made.source = Source::kLaw;
     made.said.emplace();
     made.said->form = Saying::Form::kNumber;
     made.said->predicted_s = time_s;
@@ -107,6 +108,20 @@ TEST_F(RankCounts, TheCheaperOneWhereItIsNot) {
       advice.reasons,
       testing::ElementsAre("16 ranks on 8 nodes, block would run 5 % shorter, for 1.9 times the node-hours; that "
                            "it is shorter is within the error"));
+}
+
+TEST_F(RankCounts, OfThePatternAreRangesWhateverIsKnownOfTheRanksThatRan) {
+  is_now(100, 100);
+  trust_.program = {20, 3};
+  const Ranked there = ranked("block", {0, 0, 1, 1, 2, 2, 3, 3}, 4, 90);
+  EXPECT_EQ(baseline_.say(trust_, there).half_width_percent, 3);
+  Ranked of_pattern = there;
+  of_pattern.source = Source::kPattern;
+  of_pattern.other_ranks_percent = 30;
+  const Saying saying = baseline_.say(trust_, of_pattern);
+  EXPECT_GT(saying.half_width_percent, 30);
+  EXPECT_EQ(saying.why, "no run had so many ranks");
+  EXPECT_THAT(advised({of_pattern}).why_not, HasSubstr("8 ranks on 4 nodes, block"));
 }
 
 // 50 of 150 s were other programs', which no candidate has: it takes 100 s without them, 80 s by the measured time.
