@@ -285,6 +285,7 @@ Result<ScalingAnswer> scaling_of(const std::vector<Step>& steps, const ScalingQu
                       job_id(step), job_id(most)));
     }
     answer.jobs.push_back(job_id(step));
+    answer.ran.push_back(ranks_of(step));
     runs.push_back(run_of(step));
   }
   if (is_shared)
@@ -335,6 +336,20 @@ std::string scaling_sentences(const ScalingAnswer& answer) {
   for (const std::string& note : answer.notes) say(note);
   if (!answer.beyond.empty()) say("Not known: " + answer.beyond + ".");
   return out;
+}
+
+std::string whatif_command(const ScalingAnswer& answer) {
+  const auto row = std::ranges::find_if(answer.rows, [&](const ScalingRow& one) {
+    return std::ranges::find(answer.ran, one.there.ranks) == answer.ran.end();
+  });
+  if (row == answer.rows.end() || answer.threads > 1) return {};
+  std::string runs;
+  for (std::size_t i = 0; i < answer.jobs.size(); ++i) {
+    if (i + 1 == answer.ran.size() || answer.ran[i + 1] != answer.ran[i]) runs += answer.jobs[i] + ' ';
+  }
+  const std::uint32_t nodes = row->there.nodes;
+  return fmt::format("lbf-whatif {}--ranks {} --nodes {} --cores {} --network {}", runs, row->there.ranks, nodes,
+                     (row->there.ranks + nodes - 1) / nodes, answer.network);
 }
 
 std::string render_scaling(const ScalingAnswer& answer, const TableStyle& style) {

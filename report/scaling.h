@@ -39,6 +39,7 @@ struct ScalingAnswer {
   std::string command;
   std::string network;
   std::vector<std::string> jobs;     // by ranks
+  std::vector<std::uint32_t> ran;    // ranks of each job
   std::uint32_t ranks_per_node = 1;  // 0: all are on one node
   std::uint32_t threads = 0;         // of each rank
   ScalingQuestion question;
@@ -57,6 +58,9 @@ Result<ScalingAnswer> scaling_of(const std::vector<Step>& steps, const ScalingQu
 std::string scaling_head(const ScalingAnswer& answer);
 std::string scaling_sentences(const ScalingAnswer& answer);
 std::string render_scaling(const ScalingAnswer& answer, const TableStyle& style);
+// The lbf-whatif that replays the program itself at the first rank count that did not run; empty: there is none, or its
+// ranks have threads, which are not extrapolated.
+std::string whatif_command(const ScalingAnswer& answer);
 // Time and efficiency over ranks, drawn; with the sentences. REQUIRES (chart): a row.
 TimeChart scaling_chart(const ScalingAnswer& answer);
 std::string plot_scaling(const ScalingAnswer& answer, const PlotStyle& style);

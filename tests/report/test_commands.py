@@ -371,6 +371,7 @@ class Scaling(unittest.TestCase):
         done, (query,) = self.scaling()
         self.assertAlmostEqual(int(query["since"]), time.time() - 7 * 86400, delta=60)
         self.assertIn("From jobs 12.0, 13.0, 14.0.", " ".join(done.stdout.split()))
+        self.assertNotIn("lbf-whatif", done.stdout, "all counts shown ran")
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
         done, _ = self.scaling("-P", "-n", "-j", "12,13,14")
         self.assertEqual(["2", "4", "8"], [line.split("|")[0] for line in done.stdout.splitlines()])
@@ -378,6 +379,13 @@ class Scaling(unittest.TestCase):
         done, _ = self.scaling(steps=[self.run_of(12, 2)])
         self.assertEqual("", done.stdout)
         self.assertIn("no program ran with the same arguments at two rank counts since", done.stderr)
+
+    def test_the_replay_of_a_count_that_did_not_run(self):
+        asked = ("-j", "12,13,14", "--ranks", "4,6")
+        done, _ = self.scaling(*asked)
+        self.assertIn("\n  lbf-whatif 12.0 13.0 14.0 --ranks 6 --nodes 1 --cores 6 --network ", done.stdout)
+        for form in (["-P"], ["--plot"]):
+            self.assertNotIn("lbf-whatif", self.scaling(*asked, *form)[0].stdout)
 
     def test_pictures(self):
         done, _ = self.scaling("-j", "12,13,14", "--plot", "--ascii")

@@ -13,7 +13,8 @@
 namespace lbf::tools {
 namespace {
 
-// The table between the sentences, or the plot. Scripts get the table on standard output, and the sentences on stderr.
+// The table between the sentences, or the plot; below it a command. Scripts get the table on standard output, and the
+// sentences on stderr.
 std::string text_of(const report::ScalingAnswer& answer, const ReportOptions& options) {
   if (options.plot) return plot_scaling(answer, plot_style(options));
   const std::string table = render_scaling(answer, table_style(options));
@@ -24,7 +25,10 @@ std::string text_of(const report::ScalingAnswer& answer, const ReportOptions& op
   }
   std::string out = report::wrap(scaling_head(answer), report::kTextWidth, 0);
   if (!table.empty()) out += '\n' + table;
-  return sentences.empty() ? out : out + '\n' + report::wrap(sentences, report::kTextWidth, 0);
+  if (!sentences.empty()) out += '\n' + report::wrap(sentences, report::kTextWidth, 0);
+  if (const std::string command = whatif_command(answer); !command.empty())
+    out += "A replay of the program itself at a rank count that did not run:\n  " + command + '\n';
+  return out;
 }
 
 }  // namespace

@@ -80,6 +80,15 @@ TEST(Scaling, Golden) {
             "The knee is at 64 ranks: there efficiency over run time is largest. What bounds it there: blocked time.");
 }
 
+TEST(Scaling, NamesTheReplayOfTheProgramWhereItDidNotRun) {
+  std::vector<Step> steps = kThree;
+  steps.push_back(step(15, 16));
+  EXPECT_EQ(whatif_command(answer(steps)), "lbf-whatif 12.0 15.0 14.0 --ranks 64 --nodes 16 --cores 4 --network ib");
+  EXPECT_EQ(whatif_command(answer(kThree, {advisor::Problem::kSame, {8, 32}})), "") << "they ran";
+  for (Step& one : steps) one.threads = 2;
+  EXPECT_EQ(whatif_command(answer(steps)), "") << "threads are not extrapolated";
+}
+
 TEST(Scaling, SaysWhatRanAndUpTo8TimesTheMost) {
   std::vector<std::uint32_t> ranks;
   for (const ScalingRow& row : answer(kThree).rows) ranks.push_back(row.there.ranks);
