@@ -473,6 +473,18 @@ inline Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
     return *thread.last_comm.communicator;
   return find_other_communicator(call, comm);
 }
+// The communicator of a call whose record can be written at once (RingWriter::append_plain). nullptr: the call is
+// counted, the communicator has to be looked up or is foreign, or there is no room.
+[[gnu::always_inline]] inline Communicator* plain_communicator(Call& call, MPI_Comm comm) noexcept {
+  Thread& thread = call.thread();
+  Communicator* found = &process.world;
+  if (comm != library.comm_world) {
+    if (thread.last_comm.handle != comm || thread.last_comm.epoch != process.comm_epoch.load(std::memory_order_relaxed))
+      return nullptr;
+    found = thread.last_comm.communicator;
+  }
+  return found->foreign || call.counts() || !thread.ring.has_plain_room() ? nullptr : found;
+}
 // For records whose communicator comes from a request or message: its definition in the ring, before them.
 void define_undefined(Call& call, Communicator& comm) noexcept;
 inline void define_communicator(Call& call, Communicator& comm) noexcept {
@@ -505,12 +517,15 @@ inline TypeSize& type_size_slot(Thread& thread, MPI_Datatype type) noexcept {
   return thread.type_sizes[(key_of(type) * 0x9e3779b97f4a7c15u) >> 60];
 }
 std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept;
+// Whether type_bytes() need not ask MPI.
+inline bool knows_type_bytes(Thread& thread, MPI_Datatype type) noexcept {
+  const TypeSize& cached = type_size_slot(thread, type);
+  return cached.type == type && cached.epoch == process.type_epoch.load(std::memory_order_relaxed);
+}
 // Bytes of an element. MPI_Datatype{}, which no library has for a type: 0.
 inline std::uint64_t type_bytes(Thread& thread, MPI_Datatype type) noexcept {
-  const TypeSize& cached = type_size_slot(thread, type);
-  if (cached.type == type && cached.epoch == process.type_epoch.load(std::memory_order_relaxed)) [[likely]] {
-    return cached.bytes;
-  }
+  if (knows_type_bytes(thread, type)) [[likely]]
+    return type_size_slot(thread, type).bytes;
   return type_bytes_slow(thread, type);
 }
 inline std::uint64_t message_bytes(Thread& thread, std::int64_t count, MPI_Datatype type) noexcept {

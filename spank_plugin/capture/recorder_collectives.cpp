@@ -63,6 +63,27 @@ Communicator* modelled(Call& call, MPI_Comm handle, Made made) noexcept {
                static_cast<std::uint8_t>(op)});
 }
 
+// Of COUNT elements of TYPE, no values.
+[[gnu::noinline]] void append_elements_otherwise(Call& call, CollectiveOp op, std::int64_t count, MPI_Datatype type,
+                                                 int root, MPI_Comm handle, bool in_place, Made made) noexcept {
+  if (Communicator* const comm = modelled(call, handle, made))
+    append_plain(call, op, *comm, root, message_bytes(call.thread(), count, type), in_place, made);
+}
+
+// Most are blocking: no function is called, so that no register has to be kept for one.
+[[gnu::always_inline]] inline void append_elements(Call& call, CollectiveOp op, std::int64_t count, MPI_Datatype type,
+                                                   int root, MPI_Comm handle, bool in_place, Made made) noexcept {
+  const Communicator* const comm = plain_communicator(call, handle);
+  Thread& thread = call.thread();
+  if (comm == nullptr || made.persistent || made.nonblocking || (count > 0 && !knows_type_bytes(thread, type)))
+      [[unlikely]]
+    return append_elements_otherwise(call, op, count, type, root, handle, in_place, made);
+  const std::uint64_t bytes = count > 0 ? static_cast<std::uint64_t>(count) * type_size_slot(thread, type).bytes : 0;
+  thread.ring.append_plain(EventKind::kCollective,
+                           {root < 0 ? recorded_negative_rank(root) : root, 0, comm->index, 0, bytes,
+                            static_cast<std::uint8_t>(in_place ? kFlagInPlace : 0), static_cast<std::uint8_t>(op)});
+}
+
 // What a collective with values leaves to be written: its values, and its bytes where they are known last.
 struct Body {
   std::uint64_t* values = nullptr;  // nullptr: lost (its request is kept all the same)
@@ -220,30 +241,22 @@ void start_collective(Call& call, const RequestInfo& info) noexcept {
 namespace record {
 
 void barrier(Call& call, MPI_Comm comm, Made made) noexcept {
-  if (Communicator* where = modelled(call, comm, made))
-    append_plain(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
+  append_elements(call, CollectiveOp::kBarrier, 0, MPI_Datatype{}, 0, comm, false, made);
 }
 
 void bcast(Call& call, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm, made);
-  if (where == nullptr) return;
-  const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
-  append_plain(call, CollectiveOp::kBcast, *where, root, bytes, false, made);
+  append_elements(call, CollectiveOp::kBcast, takes_no_part(root) ? 0 : count, type, root, comm, false, made);
 }
 
 void reduce(Call& call, const void* send, const void* recv, std::int64_t count, MPI_Datatype type, int root,
             MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm, made);
-  if (where == nullptr) return;
-  const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
-  append_plain(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE, made);
+  append_elements(call, CollectiveOp::kReduce, takes_no_part(root) ? 0 : count, type, root, comm,
+                  send == MPI_IN_PLACE || recv == MPI_IN_PLACE, made);
 }
 
 void reduce_all(Call& call, CollectiveOp op, const void* send, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
                 Made made) noexcept {
-  if (Communicator* where = modelled(call, comm, made)) {
-    append_plain(call, op, *where, 0, message_bytes(call.thread(), count, type), send == MPI_IN_PLACE, made);
-  }
+  append_elements(call, op, count, type, 0, comm, send == MPI_IN_PLACE, made);
 }
 
 void gather(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, std::int64_t recv_count,

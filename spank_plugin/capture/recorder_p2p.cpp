@@ -133,14 +133,41 @@ MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept {
   return ours != nullptr ? reinterpret_cast<MPI_Fint*>(ours) : statuses;
 }
 
-void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
-          MPI_Comm comm) noexcept {
+namespace {
+
+[[gnu::noinline]] void send_otherwise(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type,
+                                      int dest, int tag, MPI_Comm comm) noexcept {
   if (dest == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   if (call.counts()) [[unlikely]]
     return count_named(call, where, sends(where, dest, tag), comm, dest, tag);
   call.append(EventKind::kSend, message(where, dest, tag, message_bytes(call.thread(), count, type), mode_flags));
+}
+
+[[gnu::noinline]] void recv_otherwise(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept {
+  if (source == MPI_PROC_NULL) return;
+  const Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  const StatusView got = view_status(status);
+  if (call.counts()) [[unlikely]] {
+    return wildcards(source, tag) == 0 ? count_named(call, where, receives(where, source, tag), comm, source, tag)
+                                       : count_on(call, where, receives(where, got.source, got.tag));
+  }
+  call.append(EventKind::kRecv, message(where, got.source, got.tag, got.bytes, wildcards(source, tag)));
+}
+
+}  // namespace
+
+// Most sends and receives: no function is called, so that no register has to be kept for one.
+void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
+          MPI_Comm comm) noexcept {
+  const Communicator* const where = plain_communicator(call, comm);
+  if (where == nullptr || dest < 0 || !knows_type_bytes(call.thread(), type)) [[unlikely]]
+    return send_otherwise(call, mode_flags, count, type, dest, tag, comm);
+  const std::uint64_t bytes =
+      count > 0 ? static_cast<std::uint64_t>(count) * type_size_slot(call.thread(), type).bytes : 0;
+  call.thread().ring.append_plain(EventKind::kSend, message(*where, dest, tag, bytes, mode_flags));
 }
 
 void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -169,15 +196,12 @@ void send_init(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Data
 }
 
 void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept {
-  if (source == MPI_PROC_NULL) return;
-  const Communicator& where = find_communicator(call, comm);
-  if (where.foreign) return unmodelled(call);
+  const Communicator* const where = plain_communicator(call, comm);
+  if (where == nullptr || source == MPI_PROC_NULL) [[unlikely]]
+    return recv_otherwise(call, source, tag, comm, status);
   const StatusView got = view_status(status);
-  if (call.counts()) [[unlikely]] {
-    return wildcards(source, tag) == 0 ? count_named(call, where, receives(where, source, tag), comm, source, tag)
-                                       : count_on(call, where, receives(where, got.source, got.tag));
-  }
-  call.append(EventKind::kRecv, message(where, got.source, got.tag, got.bytes, wildcards(source, tag)));
+  call.thread().ring.append_plain(EventKind::kRecv,
+                                  message(*where, got.source, got.tag, got.bytes, wildcards(source, tag)));
 }
 
 namespace {

@@ -58,8 +58,14 @@ class RingWriter {
     std::uint8_t op = 0;     // CollectiveOp
   };
   [[gnu::always_inline]] void append(EventKind kind, const Fields& fields) noexcept {
-    if (head_ + sizeof(ring::Record) > plain_until_) [[unlikely]]
+    if (!has_plain_room()) [[unlikely]]
       return append_slow(kind, Fields(fields));  // a copy: the fields themselves stay in registers
+    append_plain(kind, fields);
+  }
+  // Whether a record without values has room in one piece, and nothing has to be written before it.
+  bool has_plain_room() const noexcept { return head_ + sizeof(ring::Record) <= plain_until_; }
+  // append. REQUIRES: has_plain_room().
+  [[gnu::always_inline]] void append_plain(EventKind kind, const Fields& fields) noexcept {
     auto* const record = reinterpret_cast<ring::Record*>(data_ + (head_ & (capacity_ - 1)));
     std::uint8_t flags = fields.flags;
     if (first_ == nullptr) [[likely]] {

@@ -84,6 +84,7 @@ TEST_F(RingWriterTest, FieldsMakeTheSameRecordInAnyState) {
   std::uint64_t now = 100;
   std::uint64_t lost = 0;
   std::uint64_t seen = 0;
+  std::uint64_t plain = 0;
   std::vector<RingWriter::Fields> expected;
   const auto check = [&] {
     std::size_t i = 0;
@@ -120,7 +121,12 @@ TEST_F(RingWriterTest, FieldsMakeTheSameRecordInAnyState) {
     for (std::uint32_t i = 0; i < records; ++i) {
       of_call.push_back({static_cast<std::int32_t>(number()), static_cast<std::int32_t>(number()), number(), number(),
                          number(), static_cast<std::uint8_t>(number() % 2 != 0 ? kFlagHasRequest : 0)});
-      writer_.append(EventKind::kIsend, of_call.back());
+      if (writer_.has_plain_room() && number() % 2 == 0) {
+        writer_.append_plain(EventKind::kIsend, of_call.back());
+        ++plain;
+      } else {
+        writer_.append(EventKind::kIsend, of_call.back());
+      }
     }
     const bool one = records == 1 && writer_.has_one_record();
     if (one) {
@@ -140,6 +146,7 @@ TEST_F(RingWriterTest, FieldsMakeTheSameRecordInAnyState) {
   check();
   EXPECT_GT(lost, 100u);
   EXPECT_GT(seen, 10'000u);
+  EXPECT_GT(plain, 1'000u);
 }
 
 TEST_F(RingWriterTest, RecordCarriesItsCall) {
