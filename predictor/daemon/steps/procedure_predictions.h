@@ -31,6 +31,7 @@ class ProcedurePredictions {
 
   // RANK is one of the step's.
   void take_events(Rank rank, std::span<const Event> events) { said_.take_events(rank, events); }
+  void take_rounds(Rank rank, const Rounds& rounds) { said_.take_rounds(rank, rounds); }
   void take(std::uint32_t stream, Rank rank, const protocol::ProcedureRecord& record);
   void take(std::uint32_t stream, Rank rank, const protocol::ProcedureCandidateRecord& record);
   void take(std::uint32_t stream, Rank rank, const protocol::ProcedureListRecord& record);

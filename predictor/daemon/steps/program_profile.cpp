@@ -42,6 +42,20 @@ bool varies_by_itself(MpiRole role) {
   }
 }
 
+// Its bytes leave the rank.
+bool is_sent(EventKind kind) {
+  switch (kind) {
+    case EventKind::kSend:
+    case EventKind::kIsend:
+    case EventKind::kCollective:
+    case EventKind::kIcollective:
+    case EventKind::kOneSided:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string joined(const std::set<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : "+") + word;
@@ -84,14 +98,8 @@ void ProgramProfile::take_events(std::span<const Event> events, ProgramScope& sc
   for (const Event& event : events) {
     process_s_ += event.process_s;
     seen_s_ += event.process_s + event.call_s + event.off_s;
+    if (is_sent(event.kind)) sent_bytes_ += static_cast<double>(event.bytes);
     switch (event.kind) {
-      case EventKind::kSend:
-      case EventKind::kIsend:
-      case EventKind::kCollective:
-      case EventKind::kIcollective:
-      case EventKind::kOneSided:
-        sent_bytes_ += static_cast<double>(event.bytes);
-        break;
       case EventKind::kWindowClose:
       case EventKind::kGap:
         windows_ = true;
@@ -109,6 +117,20 @@ void ProgramProfile::take_events(std::span<const Event> events, ProgramScope& sc
       default:
         break;
     }
+  }
+}
+
+void ProgramProfile::take_rounds(const Rounds& rounds) {
+  for (const Rounds::Times& times : rounds.times) {
+    const Seconds process_s = seconds_from_ns(static_cast<Nanoseconds>(times.process_ns));
+    process_s_ += process_s;
+    seen_s_ += process_s + seconds_from_ns(static_cast<Nanoseconds>(times.call_ns));
+  }
+  const std::size_t length = rounds.events.size();
+  for (std::size_t place = 0; place < length; ++place) {
+    const Event& event = rounds.events[place];
+    const std::size_t times = (rounds.times.size() + length - 1 - place) / length;
+    if (is_sent(event.kind)) sent_bytes_ += static_cast<double>(times) * static_cast<double>(event.bytes);
   }
 }
 

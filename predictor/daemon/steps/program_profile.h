@@ -11,6 +11,7 @@
 
 #include "db/records.h"
 #include "event/event.h"
+#include "event/rounds.h"
 #include "protocol/control_records.h"
 
 namespace lbf::daemon {
@@ -27,6 +28,8 @@ class ProgramProfile {
   void take_process(Rank rank, const protocol::ProcessRecord& record);
   // Of one rank, in its order.
   void take_events(std::span<const Event> events, ProgramScope& scope);
+  // The same. REQUIRES: they are messages and work alone.
+  void take_rounds(const Rounds& rounds);
   // "solver (rank 0), analysis (rank 4)": the programs of a step of several, by their lowest ranks; empty: it is one.
   std::string several() const;
 

@@ -100,6 +100,13 @@ void StepPredictions::feed(Rank rank, std::span<const Event> events) {
 // Who stopped it says why (StepRun).
 void StepPredictions::stop_at(const Result<void>& replayed) {
   if (replayed) return;
+bool StepPredictions::feed_rounds(Rank rank, const Rounds& rounds) {
+  if (!is_running() || options_.picture != nullptr) return false;
+  const Result<bool> fed = predictor_->feed_rounds(rank, rounds);
+  if (!fed) stop_at(fed.error());
+  return !fed || *fed;
+}
+
   const ErrorCode code = replayed.error().code;
   ran_out_ |= code == ErrorCode::kUnavailable || code == ErrorCode::kLimit;
   if (!failed_ && code != ErrorCode::kUnavailable)

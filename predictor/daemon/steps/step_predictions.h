@@ -41,6 +41,8 @@ class StepPredictions {
   void set_mpi(const engine::MpiSetup& setup);
   void feed(Rank rank, std::span<const Event> events);
   void close(Rank rank);
+  // False: nothing was fed, they are wanted as events.
+  bool feed_rounds(Rank rank, const Rounds& rounds);
   std::uint64_t events_in_flight() const;
   // After a batch was fed.
   void count_memory();

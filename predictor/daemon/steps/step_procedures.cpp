@@ -107,10 +107,23 @@ std::size_t StepProcedures::memory_bytes() const {
          samples_.size() * kMaxNameBytes;
 }
 
+StepProcedures::RankTime& StepProcedures::time_to_add_to(Rank rank) {
+  if (static_cast<std::size_t>(rank) >= times_.size()) times_.resize(static_cast<std::size_t>(rank) + 1);
+  return times_[static_cast<std::size_t>(rank)];
+}
+
+void StepProcedures::take_rounds(Rank rank, const Rounds& rounds) {
+  RankTime& time = time_to_add_to(rank);
+  for (const Rounds::Times& times : rounds.times) {
+    const Seconds process_s = seconds_from_ns(static_cast<Nanoseconds>(times.process_ns));
+    time.all_s += process_s + seconds_from_ns(static_cast<Nanoseconds>(times.call_ns));
+    time.process_s += process_s;
+  }
+}
+
 void StepProcedures::take_events(Rank rank, std::span<const Event> events) {
   if (rank < 0) return;
-  if (static_cast<std::size_t>(rank) >= times_.size()) times_.resize(static_cast<std::size_t>(rank) + 1);
-  RankTime& time = times_[static_cast<std::size_t>(rank)];
+  RankTime& time = time_to_add_to(rank);
   for (const Event& event : events) {
     time.all_s += event.process_s + event.call_s + event.off_s;
     time.process_s += event.process_s;

@@ -17,6 +17,7 @@
 #include "db/procedure_record.h"
 #include "event/event.h"
 #include "event/procedure_table.h"
+#include "event/rounds.h"
 
 namespace lbf::daemon {
 
@@ -58,6 +59,8 @@ class StepProcedures {
   // `calls_per_s`: of one that was switched off, how often it was called then; 0: not said.
   void remark(Rank rank, std::string_view kind, std::string_view name, std::string_view text, double calls_per_s = 0);
   void take_events(Rank rank, std::span<const Event> events);
+  // The same. REQUIRES: no procedures are among them.
+  void take_rounds(Rank rank, const Rounds& rounds);
 
   // Share of a rank's time that measuring it costs: as observed where it was long enough, else as earlier runs say.
   // Nothing: nobody knows yet.
@@ -108,6 +111,7 @@ class StepProcedures {
   Seconds call_s() const;  // of measuring one
   Expected expected(const std::string& name) const;
   RankTime time_of(Rank rank) const;
+  RankTime& time_to_add_to(Rank rank);
   void end_on(std::uint32_t number, Rank rank);
   // It is measured by ranks that do so no more, or by single ones: a list of all ranks does not have it.
   bool is_off_list(const std::string& name) const { return listed_ && !listed_->contains(name); }

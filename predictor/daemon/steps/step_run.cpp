@@ -142,7 +142,9 @@ void StepRun::read_batch(std::uint32_t stream) {
       [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin)
           REQUIRES(mutex_) { take_events(from, rank, events, origin); },
       [this](std::uint32_t from, const protocol::ControlRecord& record)
-          REQUIRES(mutex_) { take_control(from, record); }};
+          REQUIRES(mutex_) { take_control(from, record); },
+      [this, stream](Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin)
+          REQUIRES(mutex_) { return take_rounds(stream, rank, rounds, origin); }};
   try {
     if (const auto read = reader_->read(stream, sink); !read) remarks_.add_reason(read.error().message);
   } catch (const std::exception& exception) {  // out of memory, a broken invariant: this step ends, lbfd does not
@@ -250,6 +252,16 @@ void StepRun::finish(const std::vector<StreamState>& states) {
       if (const auto diagnosis = predictions_.diagnosis(); !diagnosis) remarks_.add_reason(diagnosis.error().message);
     }
     const std::uint64_t lost_events = predictions_.stats().lost_events;
+bool StepRun::take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin) {
+  check_origin(stream, rank, origin);
+  const bool is_of_step = origin == StoredTraceReader::Origin::kFirst || origin == StoredTraceReader::Origin::kAsBefore;
+  if (!is_of_step || !totals_.is_plain(rank, rounds) || !predictions_.feed_rounds(rank, rounds)) return false;
+  totals_.count_events(rounds.times.size());
+  procedures_.take_rounds(rank, rounds);
+  totals_.take_rounds(stream, rank, rounds);
+  return true;
+}
+
     if (lost_events > 0 && totals_.lost_records() == 0)
       remarks_.add_reason(fmt::format("{} events were lost", lost_events));
   }

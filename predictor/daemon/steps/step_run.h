@@ -95,6 +95,9 @@ class StepRun {
   void take_control(std::uint32_t stream, const protocol::ControlRecord& record) REQUIRES(mutex_);
   void count_relay(const protocol::RelayRecord& record) REQUIRES(mutex_);
   // VERSION: MPI_Get_library_version.
+  // The same of rounds. False: nothing was taken, they are wanted as events.
+  bool take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin)
+      REQUIRES(mutex_);
   void take_library(const protocol::ProcessRecord& process) REQUIRES(mutex_);
   void close_rank(Rank rank) REQUIRES(mutex_);
   // Bounds: step_run_bounds.cpp. Within a turn the replays ask must_stop(), after it settle() gives up what is too

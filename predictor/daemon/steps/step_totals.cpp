@@ -67,6 +67,24 @@ bool needs_communicator(MpiRole role) {
   }
 }
 
+// Nothing of it counts but times and bytes.
+bool is_message_or_work(EventKind kind) {
+  switch (kind) {
+    case EventKind::kCompute:
+    case EventKind::kSend:
+    case EventKind::kIsend:
+    case EventKind::kStartRecv:
+    case EventKind::kEndRecv:
+    case EventKind::kRecv:
+    case EventKind::kWait:
+    case EventKind::kCollective:
+    case EventKind::kIcollective:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool starts_or_ends(MpiRole role) {
   return role == MpiRole::kInit || role == MpiRole::kInitThread || role == MpiRole::kFinalize ||
          role == MpiRole::kSessionInit || role == MpiRole::kSessionFinalize;
@@ -147,6 +165,19 @@ bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Ev
   const bool is_closed = closed_[static_cast<std::size_t>(rank)];
   if (is_closed) remarks_.add_reason(fmt::format("events of rank {} came after its end", rank));
   return !is_closed;
+}
+
+bool StepTotals::is_plain(Rank rank, const Rounds& rounds) const {
+  return !closed_[static_cast<std::size_t>(rank)] &&
+         std::ranges::all_of(rounds.events, [](const Event& event) { return is_message_or_work(event.kind); });
+}
+
+void StepTotals::take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds) {
+  RankTotals& totals = of(rank);
+  totals.has_events = true;
+  totals.stream = stream;
+  any_rank_seen_ = true;
+  profile_.take_rounds(rounds);
 }
 
 // Each node's relay takes a rank once, of a world as large as the step.

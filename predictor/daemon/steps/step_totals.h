@@ -17,6 +17,7 @@
 
 #include "db/records.h"
 #include "event/event.h"
+#include "event/rounds.h"
 #include "predictor/daemon/intake/step_trace.h"
 #include "predictor/daemon/steps/program_profile.h"
 #include "predictor/daemon/steps/step_cost.h"
@@ -38,6 +39,10 @@ class StepTotals {
   void count_events(std::size_t events) { events_ += events; }
   // Of a rank of the step, in its order, from the stream that carries it. False: they came after its end.
   bool take_events(std::uint32_t stream, Rank rank, std::span<const Event> events);
+  // The same of rounds. REQUIRES: is_plain().
+  void take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds);
+  // Of a rank that has not ended, messages and work alone.
+  bool is_plain(Rank rank, const Rounds& rounds) const;
   // RANK is one of the step's.
   void take(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record);
   void take(std::uint32_t stream, Rank rank, const protocol::StatsRecord& record);

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <tuple>
 
 #include "event/mpi_function_table.h"
 #include "predictor/daemon/http/step_json.h"
+#include "predictor/daemon/steps/step_procedures.h"
 #include "predictor/daemon/steps/step_totals.h"
 #include "predictor/engine/network/topology_file.h"
 #include "tests/support/temporary_directory.h"
@@ -105,6 +107,53 @@ TEST_F(StepRunTest, TheOrderOfStreamsDoesNotMatter) {
   for (std::size_t i = 0; i < one->predictions.size(); ++i) {
     EXPECT_EQ(one->predictions[i].rank_finish_s, two->predictions[i].rank_finish_s);
   }
+}
+
+// What is counted of a batch that is read as rounds, and as events.
+TEST(StepTotals, RoundsCountAsTheirEvents) {
+  const std::string batch = test::RingProgram().batches_of(0).front();
+  const auto counted = [&](bool in_rounds) {
+    daemon::StepRemarks remarks;
+    daemon::StepTotals totals(4, remarks);
+    totals.begin();
+    daemon::ProgramProfile profile;
+    daemon::StepProcedures procedures;
+    profile.take_process(0, {.executable = "/x/ring", .build_id = "b"});
+    for (const Rank rank : {0, 1}) EXPECT_TRUE(procedures.define(rank, 1, "f").ok());
+    std::size_t rounds_seen = 0;
+    BatchSink sink;
+    sink.on_events = [&](Rank rank, std::span<const Event> events) -> Result<void> {
+      daemon::ProgramScope scope;
+      profile.take_events(events, scope);
+      procedures.take_events(rank, events);
+      EXPECT_TRUE(totals.take_events(0, rank, events));
+      return {};
+    };
+    if (in_rounds) {
+      sink.on_rounds = [&](Rank rank, const Rounds& rounds) -> Result<bool> {
+        EXPECT_TRUE(totals.is_plain(rank, rounds));
+        profile.take_rounds(rounds);
+        procedures.take_rounds(rank, rounds);
+        totals.take_rounds(0, rank, rounds);
+        rounds_seen += rounds.times.size();
+        return true;
+      };
+    }
+    CommunicatorTable communicators;
+    BatchDecoder decoder(communicators, 4);
+    EXPECT_TRUE(decoder.decode(test::bytes_of(batch), sink).ok());
+    EXPECT_EQ(rounds_seen > 0, in_rounds);
+    EXPECT_TRUE(totals.close(0));
+    const auto run = profile.run({}, 4, 1.0, {});
+    std::vector<Event> calls{event_of_kind(EventKind::kProcedure)};
+    const std::vector<std::uint64_t> values{1, 100, 100, 5};
+    calls.front().values = values;
+    procedures.take_events(0, calls);
+    return std::tuple(totals.mean_work_s(), profile.process_s(), profile.recorded_s(), run->sent_bytes,
+                      procedures.records().front().calls_per_s);
+  };
+  EXPECT_EQ(counted(true), counted(false));
+  EXPECT_GT(std::get<0>(counted(true)), 0);
 }
 
 // With more than 57,344 communicators alive calls were left out of the picture, and nothing said so.
