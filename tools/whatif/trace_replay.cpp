@@ -9,15 +9,12 @@
 #include <span>
 #include <utility>
 
-#include "predictor/engine/replay/replay.h"
+#include "predictor/engine/replay/replay_groups.h"
 
 namespace lbf::tools {
 namespace {
 
 constexpr std::uint32_t kMostThreads = 8;
-constexpr std::size_t kDedicatedTogether = 16;
-// Each group holds the matcher's and the replays' memory of all ranks.
-constexpr std::size_t kMostRanksOfAllGroups = 65'536;
 
 std::vector<engine::Target> targets_of(const std::vector<std::size_t>& group,
                                        const std::vector<engine::Target>& targets) {
@@ -54,38 +51,6 @@ void add_replay_threads_option(CLI::App& command, std::uint32_t& threads) {
       ->check(CLI::Range(1u, 1024u));
 }
 
-std::vector<std::vector<std::size_t>> replay_groups(const std::vector<engine::Target>& targets, std::size_t threads) {
-  std::vector<std::vector<std::size_t>> alone;
-  std::vector<std::vector<std::size_t>> together;
-  for (std::size_t number = 0; number < targets.size(); ++number) {
-    if (!engine::is_dedicated(targets[number])) {
-      alone.push_back({number});
-    } else {
-      if (together.empty() || together.back().size() == kDedicatedTogether) together.emplace_back();
-      together.back().push_back(number);
-    }
-  }
-  const std::size_t parts = alone.size() + together.size();
-  struct Group {
-    std::vector<std::size_t> numbers;
-    std::size_t work = 0;
-  };
-  std::vector<Group> groups(std::clamp<std::size_t>(parts, 1, std::max<std::size_t>(threads, 1)));
-  const auto add = [&](const std::vector<std::size_t>& part, std::size_t work) {
-    Group& least = *std::ranges::min_element(groups, {}, &Group::work);
-    least.numbers.insert(least.numbers.end(), part.begin(), part.end());
-    least.work += work;
-  };
-  for (const auto& part : alone) add(part, 2);
-  for (const auto& part : together) add(part, 1);
-  std::vector<std::vector<std::size_t>> out;
-  for (Group& group : groups) {
-    std::ranges::sort(group.numbers);
-    out.push_back(std::move(group.numbers));
-  }
-  return out;
-}
-
 ReplayedTrace finish_replay(const WhatIfTrace& trace, engine::Predictor& predictor) {
   ReplayedTrace replayed;
   replayed.costs = trace.costs();
@@ -101,14 +66,13 @@ ReplayedTrace finish_replay(const WhatIfTrace& trace, engine::Predictor& predict
 Result<ReplayedTrace> replay_targets(WhatIfTrace& trace, const std::vector<engine::Target>& targets,
                                      const engine::MpiSetup& mpi, std::uint32_t threads,
                                      const std::function<void(double)>& progress) {
-  const std::size_t most = std::max<std::size_t>(kMostRanksOfAllGroups / static_cast<std::size_t>(trace.ranks()), 1);
-  std::vector<std::vector<std::size_t>> groups = replay_groups(targets, std::min<std::size_t>(threads, most));
+  std::vector<std::vector<std::size_t>> groups = engine::replay_groups(targets, threads);
   std::vector<std::unique_ptr<WhatIfTrace>> readers;
   while (readers.size() + 1 < groups.size()) {
     readers.push_back(trace.another_reader());
     if (readers.back() != nullptr) continue;
     readers.clear();
-    groups = replay_groups(targets, 1);
+    groups = engine::replay_groups(targets, 1);
   }
   std::vector<std::future<Result<ReplayedTrace>>> others;
   for (std::size_t g = 1; g < groups.size(); ++g) {

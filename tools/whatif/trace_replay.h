@@ -32,10 +32,6 @@ std::uint32_t default_replay_threads();
 // --replay-threads of lbf-whatif and lbf-advise.
 void add_replay_threads_option(CLI::App& command, std::uint32_t& threads);
 
-// Targets by number, for at most so many threads: at least one group, none empty. Targets that share processors, links
-// or memory cost a replay each; up to 16 others cost half of one together, and stay together.
-std::vector<std::vector<std::size_t>> replay_groups(const std::vector<engine::Target>& targets, std::size_t threads);
-
 // `progress`: of the first group, from the calling thread. Errors: those of the trace, and of Predictor::make.
 Result<ReplayedTrace> replay_targets(WhatIfTrace& trace, const std::vector<engine::Target>& targets,
                                      const engine::MpiSetup& mpi, std::uint32_t threads,

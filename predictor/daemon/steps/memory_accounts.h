@@ -23,7 +23,7 @@ class MemoryAccounts {
  public:
   explicit MemoryAccounts(const Bounds& bounds) : bounds_(bounds) {}
 
-  // Of one step. REQUIRES: the accounts outlive it. Not thread-safe; different ones are.
+  // Of one step. Different ones are thread-safe; of one, what is const is.
   class Account {
    public:
     Account(std::shared_ptr<MemoryAccounts> accounts, uid_t user);

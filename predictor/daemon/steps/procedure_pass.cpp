@@ -11,7 +11,7 @@ namespace lbf::daemon {
 Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const StepTrace> trace,
                                                            const engine::Target& ran, std::vector<std::string> names,
                                                            std::vector<std::uint32_t> predicted, ReplayMemory* memory,
-                                                           engine::EngineLimits limits,
+                                                           ReplayLimits limits,
                                                            std::map<Rank, std::vector<SampledShare>> sampled) {
   std::unique_ptr<ProcedurePass> pass(new ProcedurePass(std::move(names), std::move(predicted)));
   for (const auto& [rank, shares] : sampled) {

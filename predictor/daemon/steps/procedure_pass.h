@@ -30,7 +30,7 @@ class ProcedurePass {
   static Result<std::unique_ptr<ProcedurePass>> make(std::shared_ptr<const StepTrace> trace, const engine::Target& ran,
                                                      std::vector<std::string> names,
                                                      std::vector<std::uint32_t> predicted, ReplayMemory* memory,
-                                                     engine::EngineLimits limits,
+                                                     ReplayLimits limits,
                                                      std::map<Rank, std::vector<SampledShare>> sampled = {});
 
   const std::vector<std::uint32_t>& predicted() const { return predicted_; }

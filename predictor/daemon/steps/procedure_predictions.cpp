@@ -147,6 +147,11 @@ void ProcedurePredictions::set_why_deferred(std::string why) {
   why_deferred_ = std::move(why);
 }
 
+bool ProcedurePredictions::has_work(const std::vector<StreamState>& streams, bool complete,
+                                    bool all_processes_seen) const {
+  return wants_pass(complete, all_processes_seen) || (pass_ != nullptr && pass_->has_work(streams, complete));
+}
+
 bool ProcedurePredictions::work(const engine::Target& ran, const std::vector<StreamState>& streams, bool complete,
                                 bool all_processes_seen, const std::string& why_no_cpu) {
   const bool begins = wants_pass(complete, all_processes_seen);

@@ -42,6 +42,8 @@ class ProcedurePredictions {
   // there is nothing to do for it now.
   bool work(const engine::Target& ran, const std::vector<StreamState>& streams, bool trace_is_complete,
             bool all_processes_seen, const std::string& why_no_cpu);
+  // Whether work() has something to do, if there is room for it.
+  bool has_work(const std::vector<StreamState>& streams, bool trace_is_complete, bool all_processes_seen) const;
   void give_up();
   bool has_pass() const { return pass_ != nullptr; }
   Bytes memory_bytes() const;

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "predictor/engine/replay/replay_groups.h"
+
 namespace lbf::daemon {
 namespace {
 
@@ -75,12 +77,13 @@ void StepPredictions::begin(StepConfiguration& configuration) {
   const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited()) ||
                        (options_.accounts != nullptr && options_.picture == nullptr);
   main_targets_ = limited ? 1 : targets_.size();
+  begun_targets_ = main_targets_;
   const auto last = targets_.begin() + static_cast<std::ptrdiff_t>(main_targets_);
   auto predictor = engine::Predictor::make(trace_->description().tasks, {targets_.begin(), last});
   memory_share_ = std::make_unique<ReplayMemoryShare>(options_.memory.get());
   if (!predictor) return remarks_.add_reason("no prediction: " + predictor.error().message);
   predictor_ = std::move(predictor).value();
-  predictor_->set_limits(options_.limits);
+  turn_.limit(*predictor_, options_.limits);
   has_begun_ = true;
   if (options_.picture == nullptr) return;
   options_.picture->start(*ran_, predictor_->targets().front());
@@ -97,9 +100,6 @@ void StepPredictions::feed(Rank rank, std::span<const Event> events) {
   stop_at(predictor_->feed(rank, events));
 }
 
-// Who stopped it says why (StepRun).
-void StepPredictions::stop_at(const Result<void>& replayed) {
-  if (replayed) return;
 bool StepPredictions::feed_rounds(Rank rank, const Rounds& rounds) {
   if (!is_running() || options_.picture != nullptr) return false;
   const Result<bool> fed = predictor_->feed_rounds(rank, rounds);
@@ -107,6 +107,9 @@ bool StepPredictions::feed_rounds(Rank rank, const Rounds& rounds) {
   return !fed || *fed;
 }
 
+// Who stopped it says why (StepRun).
+void StepPredictions::stop_at(const Result<void>& replayed) {
+  if (replayed) return;
   const ErrorCode code = replayed.error().code;
   ran_out_ |= code == ErrorCode::kUnavailable || code == ErrorCode::kLimit;
   if (!failed_ && code != ErrorCode::kUnavailable)
@@ -120,7 +123,7 @@ void StepPredictions::advance() {
 
 Bytes StepPredictions::memory_bytes() const {
   Bytes bytes = predictor_ == nullptr ? 0 : predictor_->memory_bytes();
-  for (const auto& pass : passes_) bytes += pass->memory_bytes();
+  for (const FurtherPass& pass : passes_) bytes += pass.replay->memory_bytes();
   if (composed_ != nullptr) bytes += composed_->memory_bytes();
   for (const engine::Target& target : targets_) bytes += target.node_of_rank.capacity() * sizeof(std::uint32_t);
   for (const engine::Prediction& one : kept_)
@@ -158,90 +161,88 @@ void StepPredictions::set_why_deferred(std::string why) {
   why_deferred_ = std::move(why);
 }
 
-TracePass* StepPredictions::pass_with_work(const std::vector<StreamState>& streams, bool trace_is_complete) const {
-  for (const auto& pass : passes_) {
-    if (pass->has_work(streams, trace_is_complete)) return pass.get();
-  }
-  return nullptr;
+std::string StepPredictions::why_no_room(std::size_t count) const {
+  const Bytes bytes = replay_bytes(trace_->description().tasks, count, 0);
+  if (options_.memory && !options_.memory->has_room_for(bytes)) return "the replays of all steps fill replay_memory_mb";
+  return options_.why_no_memory(bytes);
 }
 
-void StepPredictions::begin_pass() {
-  const std::size_t first = first_target_of_pass(passes_.size());
-  const std::size_t end = std::min(first + options_.targets_per_pass, targets_.size());
-  auto pass = TracePass::make(
-      trace_, ran_->node_of_rank,
-      {targets_.begin() + static_cast<std::ptrdiff_t>(first), targets_.begin() + static_cast<std::ptrdiff_t>(end)},
-      options_.memory.get(), options_.limits);
-  if (pass) {
-    passes_.push_back(std::move(pass).value());
+void StepPredictions::begin_passes() {
+  const std::size_t first = begun_targets_;
+  begun_targets_ = std::min(first + options_.targets_per_pass, targets_.size());
+  const auto at = [this](std::size_t number) { return targets_.begin() + static_cast<std::ptrdiff_t>(number); };
+  for (std::vector<std::size_t>& group : engine::replay_groups({at(first), at(begun_targets_)}, options_.threads)) {
+    std::vector<engine::Target> targets;
+    for (std::size_t& number : group) targets.push_back(targets_[number += first]);
+    auto pass = TracePass::make(trace_, ran_->node_of_rank, std::move(targets), options_.memory.get(), options_.limits);
+    if (pass) {
+      passes_.push_back({std::move(group), std::move(pass).value()});
+      continue;
+    }
+    remarks_.add_reason("no prediction: " + pass.error().message);
+    std::erase_if(passes_, [first](const FurtherPass& of_group) { return of_group.targets.front() >= first; });
+    begun_targets_ = first;
+    targets_.resize(first);
     return;
   }
-  remarks_.add_reason("no prediction: " + pass.error().message);
-  targets_.resize(first);
 }
 
-StepPredictions::Worked StepPredictions::work(const std::vector<StreamState>& streams, bool trace_is_complete,
-                                              bool any_event, const std::string& why_no_cpu) {
-  TracePass* const behind = pass_with_work(streams, trace_is_complete);
-  const std::size_t begun = first_target_of_pass(passes_.size());
-  if (behind == nullptr && begun >= targets_.size()) {
-    set_why_deferred({});
-    const bool may_compose = trace_is_complete && any_event && why_no_cpu.empty() && options_.picture == nullptr &&
-                             remarks_.reasons().empty();
-    return may_compose && compose(streams) ? Worked::kBatch : Worked::kNothing;
+StepPredictions::Further StepPredictions::further(const std::vector<StreamState>& streams, bool trace_is_complete,
+                                                  bool any_event, const CpuRoom& cpu) {
+  Further out;
+  for (const FurtherPass& pass : passes_) {
+    if (pass.replay->has_work(streams, trace_is_complete)) out.passes.push_back(pass.replay.get());
   }
-  if (behind == nullptr && !any_event && !trace_is_complete) return Worked::kNothing;  // nothing to replay yet
-  if (!why_no_cpu.empty()) {
-    set_why_deferred(why_no_cpu);
-    return Worked::kNothing;
+  const bool is_behind = !out.passes.empty();
+  const bool all_begun = begun_targets_ == targets_.size();
+  if (!is_behind && !all_begun && !any_event && !trace_is_complete) return {};  // nothing to replay yet
+  std::string why = is_behind || !all_begun ? cpu.why_none : std::string();
+  if (why.empty() && !is_behind && !all_begun)
+    why = why_no_room(std::min(options_.targets_per_pass, targets_.size() - begun_targets_));
+  set_why_deferred(why);
+  if (!why.empty()) return {};
+  if (!is_behind && !all_begun) {
+    begin_passes();
+    return {true, {}};
   }
-  if (behind == nullptr) {
-    const std::size_t count = std::min(options_.targets_per_pass, targets_.size() - begun);
-    if (options_.memory && !options_.memory->has_room_for(replay_bytes(trace_->description().tasks, count, 0))) {
-      set_why_deferred("the replays of all steps fill replay_memory_mb");
-      return Worked::kNothing;
-    }
-    if (std::string why = options_.why_no_memory(replay_bytes(trace_->description().tasks, count, 0)); !why.empty()) {
-      set_why_deferred(std::move(why));
-      return Worked::kNothing;
-    }
-    begin_pass();
-    return Worked::kPassBegun;
+  // Beside targets it takes only what they will hardly need.
+  const bool may_compose = all_begun && trace_is_complete && any_event && options_.picture == nullptr &&
+                           remarks_.reasons().empty() && cpu.why_none.empty() && (cpu.is_plentiful || !is_behind);
+  if (!may_compose) return out;
+  if (composed_ != nullptr) {
+    out.passes.push_back(composed_.get());
+  } else if (!is_composed_) {
+    begin_composition();
+    out.has_begun = composed_ != nullptr;
   }
-  set_why_deferred({});
-  behind->work(streams);
-  if (!behind->failure().empty() && !behind->was_stopped())
-    remarks_.add_note("targets beside the configuration that ran: " + behind->failure());
+  return out;
+}
+
+void StepPredictions::begin_composition() {
+  constexpr engine::Clocks kClocks = engine::Clocks::kComposed;
+  is_composed_ = true;
+  if (!why_no_room(times_of(kClocks)).empty()) return;
+  auto pass = TracePass::make(trace_, ran_->node_of_rank, {with_own_processors(*ran_)}, options_.memory.get(),
+                              options_.limits, {}, kClocks);
+  if (pass) composed_ = std::move(pass).value();
+}
+
+void StepPredictions::passes_worked() {
+  for (const FurtherPass& pass : passes_) {
+    if (!pass.replay->failure().empty() && !pass.replay->was_stopped())
+      remarks_.add_note("targets beside the configuration that ran: " + pass.replay->failure());
+  }
   remarks_.mark_changed();
-  return Worked::kBatch;
-}
-
-bool StepPredictions::compose(const std::vector<StreamState>& streams) {
-  if (is_composed_) return false;
-  if (composed_ == nullptr) {
-    constexpr engine::Clocks kClocks = engine::Clocks::kComposed;
-    const Bytes bytes = replay_bytes(trace_->description().tasks, times_of(kClocks), 0);
-    const bool has_room = !options_.memory || options_.memory->has_room_for(bytes);
-    auto pass = has_room && options_.why_no_memory(bytes).empty()
-                    ? TracePass::make(trace_, ran_->node_of_rank, {with_own_processors(*ran_)}, options_.memory.get(),
-                                      options_.limits, {}, kClocks)
-                    : Result<std::unique_ptr<TracePass>>(Error{ErrorCode::kLimit, "there is no room"});
-    is_composed_ = !pass;
-    if (!pass) return false;
-    composed_ = std::move(pass).value();
-  }
-  composed_->work(streams);
-  if (!composed_->is_done() || composed_->was_stopped()) return true;  // who stopped it gives it up
+  // Who stopped it gives it up.
+  if (composed_ == nullptr || !composed_->is_done() || composed_->was_stopped()) return;
   const engine::Prediction prediction = std::move(composed_->predictions().front());
   if (composed_->failure().empty() && prediction.complete) composition_ = prediction.composition;
   composed_.reset();
-  is_composed_ = true;
-  remarks_.mark_changed();
-  return true;
 }
 
 void StepPredictions::give_up_further_targets() {
   targets_.resize(main_targets_);
+  begun_targets_ = main_targets_;
   passes_.clear();
   (void)give_up_composition();
 }
@@ -251,44 +252,46 @@ bool StepPredictions::give_up_composition() {
   return std::exchange(composed_, nullptr) != nullptr;
 }
 
+bool StepPredictions::is_only_composition_stopped() const {
+  return composed_ != nullptr && composed_->was_stopped() &&
+         std::ranges::none_of(passes_, [](const FurtherPass& pass) { return pass.replay->was_stopped(); });
+}
+
 // --- what they say
 
 void StepPredictions::set_capture_cost(const engine::CaptureCost& cost) {
   if (predictor_ != nullptr) predictor_->set_capture_cost(cost);
-  for (const auto& pass : passes_) pass->set_capture_cost(cost);
+  for (const FurtherPass& pass : passes_) pass.replay->set_capture_cost(cost);
 }
 
 Result<void> StepPredictions::diagnosis() const {
   auto diagnosis = predictor_->diagnosis();
-  for (const auto& pass : passes_) {
-    if (!diagnosis && pass->is_done() && pass->failure().empty()) diagnosis = pass->diagnosis();
+  for (const FurtherPass& pass : passes_) {
+    if (!diagnosis && pass.replay->is_done() && pass.replay->failure().empty()) diagnosis = pass.replay->diagnosis();
   }
   return diagnosis;
 }
 
 // In the order of targets_.
 std::vector<StepPredictions::Predicted> StepPredictions::predicted(bool run_is_finished) const {
-  std::vector<Predicted> all;
-  for (engine::Prediction& prediction : predictor_ == nullptr ? std::vector(kept_) : predictor_->predictions())
-    all.push_back({std::move(prediction), {}});
   const std::vector<StreamState> states = trace_->streams();
   const std::string waits = why_deferred_.empty() ? "its turn has not come yet" : why_deferred_;
-  for (const auto& pass : passes_) {
+  Predicted none;
+  const auto ranks = static_cast<std::size_t>(trace_->description().tasks);
+  none.prediction.rank_finish_s.assign(ranks, 0);
+  none.prediction.rank_measured_s.assign(ranks, 0);
+  none.why_deferred = waits;
+  std::vector<Predicted> all(targets_.size(), none);
+  std::vector<engine::Prediction> main = predictor_ == nullptr ? kept_ : predictor_->predictions();
+  for (std::size_t i = 0; i < std::min(main.size(), all.size()); ++i) all[i] = {std::move(main[i]), {}};
+  for (const FurtherPass& pass : passes_) {
     // Behind: of a step that is over, whatever is not whole; of one under way, what rests.
-    const bool behind =
-        !pass->is_done() && (run_is_finished || (!why_deferred_.empty() && pass->has_work(states, false)));
-    for (engine::Prediction& prediction : pass->predictions())
-      all.push_back({std::move(prediction), behind ? waits : std::string()});
+    const bool behind = !pass.replay->is_done() &&
+                        (run_is_finished || (!why_deferred_.empty() && pass.replay->has_work(states, false)));
+    std::vector<engine::Prediction> predictions = pass.replay->predictions();
+    for (std::size_t i = 0; i < predictions.size(); ++i)
+      all[pass.targets[i]] = {std::move(predictions[i]), behind ? waits : std::string()};
   }
-  while (all.size() < targets_.size()) {
-    Predicted none;
-    const auto ranks = static_cast<std::size_t>(trace_->description().tasks);
-    none.prediction.rank_finish_s.assign(ranks, 0);
-    none.prediction.rank_measured_s.assign(ranks, 0);
-    none.why_deferred = waits;
-    all.push_back(std::move(none));
-  }
-  all.resize(targets_.size());
   return all;
 }
 

@@ -13,6 +13,32 @@
 namespace lbf::daemon {
 namespace {
 
+// Passes that have a turn, each in the thread that comes for it. Thread-safe.
+class PassTurns {
+ public:
+  // REQUIRES: both outlive the object.
+  PassTurns(const std::vector<TracePass*>& passes, const std::vector<StreamState>& streams)
+      : passes_(passes), streams_(streams) {}
+  // False: none was left.
+  bool work_on_next() {
+    const std::size_t at = next_++;
+    if (at < passes_.size()) passes_[at]->work(streams_);
+    return at < passes_.size();
+  }
+  // All that are left; the thread's processor time.
+  Seconds work(const StepRunOptions& options) {
+    const Seconds cpu_before_s = options.cpu_clock();
+    while (work_on_next()) {
+    }
+    return options.cpu_clock() - cpu_before_s;
+  }
+
+ private:
+  const std::vector<TracePass*>& passes_;
+  const std::vector<StreamState>& streams_;
+  std::atomic<std::size_t> next_{0};
+};
+
 StepRunOptions with_clock(StepRunOptions options) {
   if (!options.cpu_clock) options.cpu_clock = thread_cpu_s;
   options.targets_per_pass = std::max<std::size_t>(1, options.targets_per_pass);
@@ -26,12 +52,13 @@ StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& network
       networks_(networks),
       options_(with_limits(with_clock(std::move(options)))),
       ranks_(trace_->description().tasks),
+      account_(options_.accounts ? std::make_unique<MemoryAccounts::Account>(options_.accounts, trace_->owner())
+                                 : nullptr),
       totals_(ranks_, remarks_),
       predictions_(trace_, options_, remarks_),
       procedures_(trace_, options_, remarks_),
       cpu_spent_s_(options_.cpu_spent_before_s) {
   const MutexLock lock(mutex_);
-  if (options_.accounts) account_ = std::make_unique<MemoryAccounts::Account>(options_.accounts, trace_->owner());
   for (const std::string& note : options_.notes) remarks_.add_note(note);
   publish();
   count_held();
@@ -45,7 +72,7 @@ bool StepRun::ready_to_begin() const {
 
 void StepRun::begin() {
   // Before anything is made that grows with the ranks that a description announces.
-  if (const std::string why = why_no_memory(replay_bytes(ranks_, 1, 0)); !why.empty()) {
+  if (const std::string why = why_no_memory(held_bytes() + replay_bytes(ranks_, 1, 0)); !why.empty()) {
     remarks_.add_reason(fmt::format("nothing is predicted of {} ranks: {}", ranks_, why));
     return release();
   }
@@ -56,24 +83,58 @@ void StepRun::begin() {
   predictions_.begin(configuration_);
 }
 
-std::string StepRun::why_no_cpu() const {
+StepPredictions::CpuRoom StepRun::cpu_room() const {
   // What the ranks' own times were so far: of those parts that were replayed, or as their capture counts it.
   const Seconds rank_time_s = std::max(reader_->replayed_s(), totals_.counted_s());
-  if (options_.budget.has_room(rank_time_s, cpu_spent_s_)) return {};
-  return fmt::format(
-      "the replays of this step took {:.3g} s of lbfd's processor time, more than "
-      "step_cpu_percent allows so far",
-      cpu_spent_s_);
+  if (options_.budget.has_room(rank_time_s, cpu_spent_s_))
+    return {{}, options_.budget.has_room(rank_time_s, 2 * cpu_spent_s_)};
+  return {fmt::format("the replays of this step took {:.3g} s of lbfd's processor time, more than "
+                      "step_cpu_percent allows so far",
+                      cpu_spent_s_),
+          false};
 }
 
 // Procedures before further targets: the user named them.
 bool StepRun::work_further(const std::vector<StreamState>& states, bool complete) {
   if (!predictions_.is_running()) return false;
-  const std::string no_cpu = why_no_cpu();
-  if (procedures_.work(configuration_.ran, states, complete, totals_.all_processes_seen(), no_cpu)) return true;
-  const auto worked = predictions_.work(states, complete, totals_.events() > 0, no_cpu);
-  if (worked == StepPredictions::Worked::kBatch) publish_if_due();
-  return worked != StepPredictions::Worked::kNothing;
+  const StepPredictions::CpuRoom cpu = cpu_room();
+  if (procedures_.work(configuration_.ran, states, complete, totals_.all_processes_seen(), cpu.why_none)) return true;
+  const auto further = predictions_.further(states, complete, totals_.events() > 0, cpu);
+  if (further.passes.empty()) return further.has_begun;
+  PassTurns turns(further.passes, states);
+  SideBySide others(options_.lend_thread, further.passes.size() - 1, [&] { lent_cpu_s_ += turns.work(options_); });
+  while (turns.work_on_next() && others.is_under_way()) {
+  }
+  others.join();
+  predictions_.passes_worked();
+  publish_if_due();
+  return true;
+}
+
+void StepRun::read_batches(std::uint32_t stream, const std::vector<StreamState>& states, bool complete,
+                           ReplayMarks::Mark* mark) {
+  std::vector<TracePass*> passes;
+  if (options_.lend_thread && predictions_.is_running() &&
+      !procedures_.has_work(states, complete, totals_.all_processes_seen()))
+    passes = predictions_.further(states, complete, totals_.events() > 0, cpu_room()).passes;
+  PassTurns turns(passes, states);
+  SideBySide others(options_.lend_thread, passes.size(), [&] { lent_cpu_s_ += turns.work(options_); });
+  std::optional<std::uint32_t> next = stream;
+  do {
+    if (mark != nullptr) mark->set_at_hand(fmt::format("{}.{}", *next, reader_->next_sequence(*next)));
+    read_batch(*next);
+    next = next_stream(states);
+  } while (next && others.is_under_way() && asked_stop() == Stop::kNo);
+  while (others.is_under_way() && turns.work_on_next()) {
+  }
+  others.join();
+  if (!passes.empty()) predictions_.passes_worked();
+}
+
+void StepRun::give_up_further(const std::exception& exception) {
+  predictions_.give_up_further_targets();
+  procedures_.give_up();
+  remarks_.add_reason(fmt::format("the replay of further targets stopped: {}", exception.what()));
 }
 
 std::optional<std::uint32_t> StepRun::next_stream(const std::vector<StreamState>& states) const {
@@ -91,7 +152,7 @@ StepRun::Progress StepRun::work(ReplayMarks::Mark* mark) {
   const bool complete =
       registered && std::ranges::all_of(states, [](const StreamState& state) { return state.end.has_value(); });
   const Seconds cpu_before_s = options_.cpu_clock();
-  turn_begin_s_ = thread_cpu_s();
+  predictions_.begin_turn();
   if (!reader_ && !released_) {
     const auto has_batch = [](const StreamState& state) { return state.next_sequence > 1; };
     if (!complete && (!ready_to_begin() || std::ranges::none_of(states, has_batch))) return Progress::kIdle;
@@ -99,7 +160,7 @@ StepRun::Progress StepRun::work(ReplayMarks::Mark* mark) {
   }
   const Progress progress =
       released_ ? (complete ? Progress::kFinished : Progress::kIdle) : work_on(states, complete, mark);
-  const Seconds cpu_s = options_.cpu_clock() - cpu_before_s;
+  const Seconds cpu_s = options_.cpu_clock() - cpu_before_s + lent_cpu_s_.exchange(0);
   cpu_spent_s_ += cpu_s;
   if (options_.counts) options_.counts->replay_cpu_s += cpu_s;
   settle();
@@ -110,21 +171,21 @@ StepRun::Progress StepRun::work(ReplayMarks::Mark* mark) {
 
 StepRun::Progress StepRun::work_on(const std::vector<StreamState>& states, bool complete, ReplayMarks::Mark* mark) {
   const auto stream = next_stream(states);
-  if (mark != nullptr)
-    mark->set_at_hand(stream ? fmt::format("{}.{}", *stream, reader_->next_sequence(*stream)) : "further-targets");
+  try {
+    if (stream) {
+      read_batches(*stream, states, complete, mark);
+    } else {
+      if (mark != nullptr) mark->set_at_hand("further-targets");
+      if (work_further(states, complete)) return Progress::kMore;
+    }
+  } catch (const std::exception& exception) {
+    give_up_further(exception);
+  }
   if (stream) {
-    read_batch(*stream);
     remarks_.mark_changed();
     predictions_.count_memory();
-    if (stop_ == Stop::kNo) publish_if_due();
+    if (asked_stop() == Stop::kNo) publish_if_due();
     return Progress::kMore;
-  }
-  try {
-    if (work_further(states, complete)) return Progress::kMore;
-  } catch (const std::exception& exception) {
-    predictions_.give_up_further_targets();
-    procedures_.give_up();
-    remarks_.add_reason(fmt::format("the replay of further targets stopped: {}", exception.what()));
   }
   if (complete) return Progress::kFinished;
   if (auto list = procedures_.search()) {
@@ -137,6 +198,7 @@ StepRun::Progress StepRun::work_on(const std::vector<StreamState>& states, bool 
 // --- one batch
 
 void StepRun::read_batch(std::uint32_t stream) {
+  predictions_.begin_turn();
   const std::uint64_t events_before = totals_.events();
   const StoredTraceReader::Sink sink{
       [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin)
@@ -188,6 +250,16 @@ void StepRun::take_events(std::uint32_t stream, Rank rank, std::span<const Event
   procedures_.take_events(rank, events);
   // What is only counted goes on where the prediction does not.
   if (totals_.take_events(stream, rank, events)) predictions_.feed(rank, events);
+}
+
+bool StepRun::take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin) {
+  check_origin(stream, rank, origin);
+  const bool is_of_step = origin == StoredTraceReader::Origin::kFirst || origin == StoredTraceReader::Origin::kAsBefore;
+  if (!is_of_step || !totals_.is_plain(rank, rounds) || !predictions_.feed_rounds(rank, rounds)) return false;
+  totals_.count_events(rounds.times.size());
+  procedures_.take_rounds(rank, rounds);
+  totals_.take_rounds(stream, rank, rounds);
+  return true;
 }
 
 // Each part takes the records that are its own.
@@ -252,16 +324,6 @@ void StepRun::finish(const std::vector<StreamState>& states) {
       if (const auto diagnosis = predictions_.diagnosis(); !diagnosis) remarks_.add_reason(diagnosis.error().message);
     }
     const std::uint64_t lost_events = predictions_.stats().lost_events;
-bool StepRun::take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin) {
-  check_origin(stream, rank, origin);
-  const bool is_of_step = origin == StoredTraceReader::Origin::kFirst || origin == StoredTraceReader::Origin::kAsBefore;
-  if (!is_of_step || !totals_.is_plain(rank, rounds) || !predictions_.feed_rounds(rank, rounds)) return false;
-  totals_.count_events(rounds.times.size());
-  procedures_.take_rounds(rank, rounds);
-  totals_.take_rounds(stream, rank, rounds);
-  return true;
-}
-
     if (lost_events > 0 && totals_.lost_records() == 0)
       remarks_.add_reason(fmt::format("{} events were lost", lost_events));
   }

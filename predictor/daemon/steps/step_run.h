@@ -65,7 +65,8 @@ class StepRun {
     kIdle,      // everything that is here was replayed, or has to wait; call again when something came
     kFinished,  // all streams ended and were replayed: the view is final, and all else is given back
   };
-  // Replays one batch at most. Thread-safe; one call at a time does the work. Targets for which there is no room when
+  // One turn: a batch of each replay at most; of the configuration that ran more, while others are under way on threads
+  // that are lent. Thread-safe; one call at a time does the work. Targets for which there is no room when
   // all streams have ended are deferred: the view says so, and another StepRun without a budget takes them up.
   // MARK: what is at hand is noted there.
   Progress work(ReplayMarks::Mark* mark = nullptr);
@@ -84,27 +85,32 @@ class StepRun {
   // Reading and feeding: step_run.cpp.
   bool ready_to_begin() const;
   void begin() REQUIRES(mutex_);
-  // A batch, or what there is to do beside them. COMPLETE: all streams have ended.
+  // A batch and, on threads that are lent, passes beside it; or passes alone. COMPLETE: all streams have ended.
   Progress work_on(const std::vector<StreamState>& states, bool complete, ReplayMarks::Mark* mark) REQUIRES(mutex_);
   // The stream to read next; nothing: there is none, or it is too far ahead of one that has nothing here now.
   std::optional<std::uint32_t> next_stream(const std::vector<StreamState>& states) const REQUIRES(mutex_);
   void read_batch(std::uint32_t stream) REQUIRES(mutex_);
+  // The same, with passes beside it: then further batches, until these have had their turn.
+  void read_batches(std::uint32_t stream, const std::vector<StreamState>& states, bool complete,
+                    ReplayMarks::Mark* mark) REQUIRES(mutex_);
   void take_events(std::uint32_t stream, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin)
+      REQUIRES(mutex_);
+  // The same of rounds. False: nothing was taken, they are wanted as events.
+  bool take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin)
       REQUIRES(mutex_);
   void check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::Origin origin) REQUIRES(mutex_);
   void take_control(std::uint32_t stream, const protocol::ControlRecord& record) REQUIRES(mutex_);
   void count_relay(const protocol::RelayRecord& record) REQUIRES(mutex_);
   // VERSION: MPI_Get_library_version.
-  // The same of rounds. False: nothing was taken, they are wanted as events.
-  bool take_rounds(std::uint32_t stream, Rank rank, const Rounds& rounds, StoredTraceReader::Origin origin)
-      REQUIRES(mutex_);
   void take_library(const protocol::ProcessRecord& process) REQUIRES(mutex_);
   void close_rank(Rank rank) REQUIRES(mutex_);
+  enum class Stop { kNo, kLbfdEnds, kTurn, kMemory };
   // Bounds: step_run_bounds.cpp. Within a turn the replays ask must_stop(), after it settle() gives up what is too
   // much.
   StepRunOptions with_limits(StepRunOptions options);
-  bool must_stop() REQUIRES(mutex_);
-  std::string why_no_memory(Bytes more) const REQUIRES(mutex_);
+  bool must_stop(Seconds cpu_s, Bytes more);  // as ReplayLimits::stop
+  Stop asked_stop() const;
+  std::string why_no_memory(Bytes bytes) const;  // held by the step
   Bytes held_bytes() const REQUIRES(mutex_);
   void count_held() REQUIRES(mutex_);
   void settle() REQUIRES(mutex_);
@@ -113,7 +119,8 @@ class StepRun {
   void release() REQUIRES(mutex_);
   // Replays beside the configuration that ran. False: there is nothing to do for them now.
   bool work_further(const std::vector<StreamState>& states, bool complete) REQUIRES(mutex_);
-  std::string why_no_cpu() const REQUIRES(mutex_);
+  void give_up_further(const std::exception& exception) REQUIRES(mutex_);
+  StepPredictions::CpuRoom cpu_room() const REQUIRES(mutex_);
   void finish(const std::vector<StreamState>& states) REQUIRES(mutex_);
 
   // What people see: step_run_view.cpp.
@@ -136,15 +143,16 @@ class StepRun {
 
   Mutex mutex_;  // taken before view_mutex_
   bool finished_ GUARDED_BY(mutex_) = false;
-  bool released_ GUARDED_BY(mutex_) = false;     // the view is all that is left
-  bool interrupted_ GUARDED_BY(mutex_) = false;  // lbfd ends: nothing more is replayed or said
-  enum class Stop { kNo, kLbfdEnds, kTurn, kMemory };
-  Stop stop_ GUARDED_BY(mutex_) = Stop::kNo;     // asked for within the turn at hand
-  std::string why_stop_ GUARDED_BY(mutex_);      // of the turn at hand
-  std::string why_stopped_ GUARDED_BY(mutex_);   // of the last turn that was stopped
-  Seconds turn_begin_s_ GUARDED_BY(mutex_) = 0;  // processor time of the thread
-  std::unique_ptr<MemoryAccounts::Account> account_ GUARDED_BY(mutex_);
-  Bytes beside_replays_bytes_ GUARDED_BY(mutex_) = 0;  // as count_held() found it
+  bool released_ GUARDED_BY(mutex_) = false;                // the view is all that is left
+  bool interrupted_ GUARDED_BY(mutex_) = false;             // lbfd ends: nothing more is replayed or said
+  mutable Mutex stop_mutex_;                                // taken last: replays of a turn are in several threads
+  Stop stop_ GUARDED_BY(stop_mutex_) = Stop::kNo;           // asked for within the turn at hand
+  std::string why_stop_ GUARDED_BY(stop_mutex_);            // of the turn at hand
+  std::string why_stopped_ GUARDED_BY(mutex_);              // of the last turn that was stopped
+  std::atomic<Seconds> lent_cpu_s_{0};                      // of lent threads, in the turn at hand
+  const std::unique_ptr<MemoryAccounts::Account> account_;  // changes between the turns of replays alone
+  std::atomic<Bytes> counted_bytes_{0};                     // held, as count_held() found it
+  Bytes beside_replays_bytes_ GUARDED_BY(mutex_) = 0;       // as count_held() found it
   Clock::time_point trace_counted_ GUARDED_BY(mutex_){};
   Bytes trace_bytes_ GUARDED_BY(mutex_) = 0;
   Bytes view_bytes_ GUARDED_BY(mutex_) = 0;

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "base/cpu_time.h"
 #include "predictor/daemon/steps/step_run.h"
 
 namespace lbf::daemon {
@@ -16,30 +15,40 @@ constexpr std::chrono::seconds kCountTrace{1};  // it has a part for each stream
 
 StepRunOptions StepRun::with_limits(StepRunOptions options) {
   options.limits.memory_bytes = options.bounds.step_memory_bytes;
-  options.limits.stop = [this]() REQUIRES(mutex_) { return must_stop(); };
-  options.why_no_memory = [this](Bytes more) REQUIRES(mutex_) { return why_no_memory(more); };
+  options.limits.stop = [this](Seconds cpu_s, Bytes more) { return must_stop(cpu_s, more); };
+  options.why_no_memory = [this](Bytes more) REQUIRES(mutex_) { return why_no_memory(held_bytes() + more); };
   return options;
 }
 
-bool StepRun::must_stop() {
-  if (stop_ != Stop::kNo) return true;
+bool StepRun::must_stop(Seconds cpu_s, Bytes more) {
   const Seconds turn_cpu_s = options_.bounds.turn_cpu_s;
+  Stop stop = Stop::kNo;
+  std::string why;
   if (options_.lbfd_ends && options_.lbfd_ends()) {
-    stop_ = Stop::kLbfdEnds;
-  } else if (turn_cpu_s > 0 && thread_cpu_s() - turn_begin_s_ > turn_cpu_s) {
-    stop_ = Stop::kTurn;
-    why_stop_ = fmt::format("one batch took more than {:g} s of lbfd's processor time (turn_limit_s)", turn_cpu_s);
-  } else if (std::string why = why_no_memory(0); !why.empty()) {
-    stop_ = Stop::kMemory;
-    why_stop_ = std::move(why);
+    stop = Stop::kLbfdEnds;
+  } else if (turn_cpu_s > 0 && cpu_s > turn_cpu_s) {
+    stop = Stop::kTurn;
+    why = fmt::format("one batch took more than {:g} s of lbfd's processor time (turn_limit_s)", turn_cpu_s);
+  } else if (why = why_no_memory(counted_bytes_ + more); !why.empty()) {
+    stop = Stop::kMemory;
   }
-  return stop_ != Stop::kNo;
+  if (stop == Stop::kNo) return false;
+  const MutexLock lock(stop_mutex_);
+  if (stop_ != Stop::kNo && stop != Stop::kLbfdEnds) return true;
+  stop_ = stop;
+  why_stop_ = std::move(why);
+  return true;
 }
 
-std::string StepRun::why_no_memory(Bytes more) const {
-  if (account_ != nullptr) return account_->why_not(held_bytes() + more);
+StepRun::Stop StepRun::asked_stop() const {
+  const MutexLock lock(stop_mutex_);
+  return stop_;
+}
+
+std::string StepRun::why_no_memory(Bytes bytes) const {
+  if (account_ != nullptr) return account_->why_not(bytes);
   const Bytes limit = options_.bounds.step_memory_bytes;
-  if (limit == 0 || held_bytes() + more <= limit) return {};
+  if (limit == 0 || bytes <= limit) return {};
   return fmt::format("the step needs more than {} MiB of lbfd's memory (step_memory_mb)", limit >> 20);
 }
 
@@ -53,26 +62,35 @@ void StepRun::count_held() {
     trace_bytes_ = trace_->memory_bytes();
   }
   beside_replays_bytes_ = trace_bytes_ + view_bytes_ + totals_.memory_bytes() + (reader_ ? reader_->memory_bytes() : 0);
-  if (account_ != nullptr) account_->set(held_bytes());
+  counted_bytes_ = held_bytes();
+  predictions_.note_counted();
+  if (account_ != nullptr) account_->set(counted_bytes_);
 }
 
 // What is beside the configuration that ran goes first, then its replay, then what is only counted.
 void StepRun::settle() {
   count_held();
-  if (stop_ == Stop::kLbfdEnds) {
+  Stop stop = Stop::kNo;
+  std::string why;
+  {
+    const MutexLock lock(stop_mutex_);
+    stop = std::exchange(stop_, Stop::kNo);
+    why = std::exchange(why_stop_, {});
+  }
+  if (stop == Stop::kLbfdEnds) {
     interrupted_ = true;
     return;
   }
-  std::string why = std::exchange(why_stop_, {});
-  const bool was_stopped = std::exchange(stop_, Stop::kNo) != Stop::kNo;
+  const bool was_stopped = stop != Stop::kNo;
   if (released_) return;
   if (was_stopped) why_stopped_ = why;
-  if (!was_stopped) why = why_no_memory(0);
+  if (!was_stopped) why = why_no_memory(held_bytes());
   if (why.empty() && !predictions_.ran_out()) return;
+  const bool is_composition_enough = !was_stopped || predictions_.is_only_composition_stopped();
   if (!predictions_.ran_out() && predictions_.give_up_composition()) {
     remarks_.add_note("what the longest path through the run is made of is not known: " + why);
     count_held();
-    why = why_no_memory(0);
+    if (is_composition_enough) why = why_no_memory(held_bytes());
     if (why.empty()) return;
   }
   if (!predictions_.ran_out() && (predictions_.has_passes() || procedures_.has_pass())) {
@@ -80,13 +98,13 @@ void StepRun::settle() {
     procedures_.give_up();
     remarks_.add_note("targets beside the configuration that ran, and procedures, are not predicted: " + why);
     count_held();
-    why = why_no_memory(0);
+    why = why_no_memory(held_bytes());
     if (why.empty()) return;
   }
   // A replay that was stopped where a rank was closed says so with its next event only.
   give_up_replays(why.empty() ? why_stopped_ : why);
   count_held();
-  if (why = why_no_memory(0); why.empty()) return;
+  if (why = why_no_memory(held_bytes()); why.empty()) return;
   remarks_.add_reason("the step is not followed any further: " + why);
   release();
 }

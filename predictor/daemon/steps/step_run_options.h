@@ -16,8 +16,9 @@
 #include "predictor/daemon/steps/daemon_counts.h"
 #include "predictor/daemon/steps/memory_accounts.h"
 #include "predictor/daemon/steps/replay_budget.h"
+#include "predictor/daemon/steps/replay_turn.h"
 #include "predictor/daemon/steps/run_picture.h"
-#include "predictor/engine/metric/engine_limits.h"
+#include "predictor/daemon/steps/side_by_side.h"
 
 namespace lbf::engine {
 class TopologyFile;
@@ -36,6 +37,7 @@ struct StepRunOptions {
   // What the targets beside the configuration that ran may take while the step runs (docs/lbfd.md, "Budgets").
   ReplayBudget budget;
   std::size_t targets_per_pass = 8;      // of those that have passes of their own
+  std::size_t threads = 1;               // that its passes may have: those targets are in so many groups at most
   std::shared_ptr<ReplayMemory> memory;  // of all steps; nullptr: nobody counts
   // Processor time of the calling thread; empty: the system's clock.
   std::function<Seconds()> cpu_clock;
@@ -54,9 +56,11 @@ struct StepRunOptions {
   std::shared_ptr<MemoryAccounts> accounts{};  // of all steps; nullptr: only the step's own bounds count
   std::shared_ptr<DaemonCounts> counts{};      // nullptr: nobody counts
   std::function<bool()> lbfd_ends{};           // a turn that is under way ends then, and nothing is said of it
+  // Of `threads`, for passes over the trace beside the turn. Empty: passes have their turns one after the other.
+  LendThread lend_thread{};
 
   // StepRun sets these for its parts.
-  engine::EngineLimits limits{};                           // of each of its replays
+  ReplayLimits limits{};                                   // of each of its replays
   std::function<std::string(Bytes more)> why_no_memory{};  // why there is no room for so much more; '': there is
 };
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/cpu_time.h"
 #include "predictor/daemon/steps/step_run.h"
 #include "predictor/daemon/users.h"
 
@@ -207,7 +206,7 @@ void StepRun::publish() {
     describe_end(view->record);
   } else {
     describe(*view);
-    if (interrupted_ || stop_ == Stop::kLbfdEnds) return;  // it would say that the replay stopped
+    if (interrupted_ || asked_stop() == Stop::kLbfdEnds) return;  // it would say that the replay stopped
   }
   view->generation = ++generation_;
   view_bytes_ = view_bytes(*view);
@@ -225,7 +224,7 @@ std::shared_ptr<const StepView> StepRun::view() {
   if (mutex_.try_lock()) {
     const MutexLock lock(mutex_, std::adopt_lock);
     if (remarks_.has_changed() && !interrupted_) {
-      turn_begin_s_ = thread_cpu_s();
+      predictions_.begin_turn();
       publish();
       settle();
     }

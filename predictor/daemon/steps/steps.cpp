@@ -29,7 +29,7 @@ constexpr std::size_t kEndedPerTick = 64;
 // Views of running steps are written so long when lbfd ends.
 constexpr std::chrono::seconds kStopPatience{1};
 // A resting replay looks so often whether the programs have ended.
-constexpr std::chrono::milliseconds kLookDuringRest{100};
+constexpr std::chrono::milliseconds kLookDuringRest{20};
 
 }  // namespace
 
@@ -269,6 +269,15 @@ void Steps::replay_next() {
   if (!turn) return;  // its user has as many turns as may be; done() tells when that is over
   replay_once(turn->second);
   if (turns_.done(turn->first)) boost::asio::post(replay_pool_, [this] { replay_next(); });
+}
+
+bool Steps::lend_thread(uid_t user, std::function<void()> job) {
+  if (ending_ || (options_.replay_when_idle && programs_run()) || !turns_.lend(user)) return false;
+  boost::asio::post(replay_pool_, [this, user, job = std::move(job)] {
+    job();
+    if (turns_.done(user)) boost::asio::post(replay_pool_, [this] { replay_next(); });
+  });
+  return true;
 }
 
 bool Steps::programs_run() const {

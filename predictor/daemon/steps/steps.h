@@ -181,7 +181,7 @@ class Steps {
   void load_backlog();
   void take_up_deferred();
   Registered registered(std::uint64_t next_sequence, uid_t owner, const protocol::StepDescription& description) const;
-  StepRunOptions run_options(const StepTrace& trace) const;
+  StepRunOptions run_options(const StepTrace& trace);
   // options_.run with what is CLUSTER's.
   StepRunOptions options_of(const std::string& cluster) const;
   const NetworkCatalog& networks_of(const std::string& cluster) const;
@@ -199,6 +199,8 @@ class Steps {
   std::string_view why_not_kept(const StepTrace& trace, std::size_t batch_bytes) const;
   void enqueue(const EntryPtr& entry);
   void replay_next();
+  // JOB on a replay thread, beside a turn of USER. False: none is free.
+  bool lend_thread(uid_t user, std::function<void()> job);
   template <typename T>
   Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);
 

@@ -153,12 +153,16 @@ cost::Limits Steps::limits_of(const protocol::StepDescription& description, std:
 }
 
 // With what earlier runs of the program say of its procedures; without it, predicted costs start from a default.
-StepRunOptions Steps::run_options(const StepTrace& trace) const {
+StepRunOptions Steps::run_options(const StepTrace& trace) {
   StepRunOptions options = options_of(trace.key().cluster);
   options.bounds = options_.bounds;
   options.accounts = accounts_;
   options.counts = counts_;
   options.lbfd_ends = [this] { return ending_.load(); };
+  options.threads = turns_.threads_of_user();
+  options.lend_thread = [this, user = trace.owner()](std::function<void()> job) {
+    return lend_thread(user, std::move(job));
+  };
   db::ProgramHint hint = hint_of(trace.owner(), trace.description());
   hint.cluster = trace.key().cluster;
   if (auto known = program_store_.procedure_calls_per_s(hint)) options.procedure_history = std::move(known).value();

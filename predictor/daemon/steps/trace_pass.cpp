@@ -13,7 +13,8 @@ constexpr std::uint64_t kMostEventsInFlight = 20'000'000;
 
 TracePass::TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
                      std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
-                     const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled)
+                     ReplayLimits limits, const std::vector<std::string>& procedures,
+                     std::map<Rank, std::vector<SampledShare>> sampled)
     : reader_(std::move(trace), static_cast<Rank>(node_of_rank.size())),
       node_of_rank_(std::move(node_of_rank)),
       ranks_(static_cast<Rank>(node_of_rank_.size())),
@@ -25,6 +26,8 @@ TracePass::TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::ui
       memory_(memory) {
   for (const std::string& name : procedures) procedures_.number_of(name);
   memory_.set(replay_bytes(ranks_, targets_, 0));
+  turn_.limit(*predictor_, std::move(limits));
+  turn_.count(predictor_->memory_bytes());
 }
 
 TracePass::~TracePass() = default;
@@ -32,16 +35,16 @@ TracePass::~TracePass() = default;
 Result<std::unique_ptr<TracePass>> TracePass::make(std::shared_ptr<const StepTrace> trace,
                                                    const std::vector<std::uint32_t>& node_of_rank,
                                                    std::vector<engine::Target> targets, ReplayMemory* memory,
-                                                   engine::EngineLimits limits, TraceProcedures procedures,
+                                                   ReplayLimits limits, TraceProcedures procedures,
                                                    engine::Clocks clocks) {
   const std::size_t count = targets.size() * times_of(clocks);
   auto predictor = engine::Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets),
                                            std::move(procedures.plan), clocks);
   if (!predictor) return predictor.error();
-  (*predictor)->set_limits(std::move(limits));
   if (procedures.observer != nullptr) (*predictor)->observe_timeline(*procedures.observer);
   return std::unique_ptr<TracePass>(new TracePass(std::move(trace), node_of_rank, std::move(predictor).value(), count,
-                                                  memory, procedures.names, std::move(procedures.sampled)));
+                                                  memory, std::move(limits), procedures.names,
+                                                  std::move(procedures.sampled)));
 }
 
 bool TracePass::has_work(const std::vector<StreamState>& streams, bool trace_is_complete) const {
@@ -53,6 +56,12 @@ bool TracePass::has_work(const std::vector<StreamState>& streams, bool trace_is_
 }
 
 void TracePass::work(const std::vector<StreamState>& streams) {
+  turn_.begin();
+  read_next(streams);
+  turn_.count(predictor_->memory_bytes());
+}
+
+void TracePass::read_next(const std::vector<StreamState>& streams) {
   const StoredTraceReader::Next next = reader_.next(streams);
   if (!next.stream) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
@@ -83,7 +92,9 @@ void TracePass::fail(const Result<void>& replayed) {
 }
 
 std::vector<engine::Prediction> TracePass::predictions() {
+  turn_.begin();
   fail(predictor_->advance());
+  turn_.count(predictor_->memory_bytes());
   return predictor_->predictions();
 }
 

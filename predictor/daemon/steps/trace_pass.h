@@ -14,6 +14,7 @@
 #include "predictor/daemon/intake/stored_trace_reader.h"
 #include "predictor/daemon/steps/procedure_translation.h"
 #include "predictor/daemon/steps/replay_budget.h"
+#include "predictor/daemon/steps/replay_turn.h"
 #include "predictor/daemon/steps/sampled_times.h"
 #include "predictor/engine/metric/predictor.h"
 
@@ -36,7 +37,7 @@ class TracePass {
   static Result<std::unique_ptr<TracePass>> make(std::shared_ptr<const StepTrace> trace,
                                                  const std::vector<std::uint32_t>& node_of_rank,
                                                  std::vector<engine::Target> targets, ReplayMemory* memory,
-                                                 engine::EngineLimits limits, TraceProcedures procedures = {},
+                                                 ReplayLimits limits, TraceProcedures procedures = {},
                                                  engine::Clocks clocks = engine::Clocks::kPlain);
   ~TracePass();
   TracePass(const TracePass&) = delete;
@@ -44,13 +45,13 @@ class TracePass {
 
   // Whether a batch is here that it has not replayed, or only its end is missing.
   bool has_work(const std::vector<StreamState>& streams, bool trace_is_complete) const;
-  // One batch, or the end. REQUIRES: has_work().
+  // One batch, or the end. Passes share nothing: several may be at work at once. REQUIRES: has_work().
   void work(const std::vector<StreamState>& streams);
 
   bool is_done() const { return done_; }
   // Not empty: it stopped there, and is done.
   const std::string& failure() const { return failure_; }
-  bool was_stopped() const { return was_stopped_; }  // by EngineLimits::stop: who stopped it says why
+  bool was_stopped() const { return was_stopped_; }  // by ReplayLimits::stop: who stopped it says why
   std::vector<engine::Prediction> predictions();
   const engine::Predictor& predictor() const { return *predictor_; }
   Bytes memory_bytes() const { return reader_.memory_bytes() + predictor_->memory_bytes(); }
@@ -61,7 +62,9 @@ class TracePass {
  private:
   TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
             std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
-            const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
+            ReplayLimits limits, const std::vector<std::string>& procedures,
+            std::map<Rank, std::vector<SampledShare>> sampled);
+  void read_next(const std::vector<StreamState>& streams);
   void take_control(const protocol::ControlRecord& record);
   void fail(const Result<void>& replayed);
   void take_events(Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin);
@@ -72,6 +75,7 @@ class TracePass {
   const std::vector<std::uint32_t> node_of_rank_;
   const Rank ranks_;
   const std::size_t targets_;
+  ReplayTurn turn_;
   std::unique_ptr<engine::Predictor> predictor_;
   std::vector<bool> closed_;
   bool any_event_ = false;

@@ -22,6 +22,8 @@ template <typename Item>
 class TurnQueue {
  public:
   explicit TurnQueue(unsigned threads) : threads_(std::max(1U, threads)) {}
+  // A thread stays free for whoever comes next.
+  unsigned threads_of_user() const { return std::max(1U, threads_ - 1); }
 
   void add(uid_t user, Item item) {
     const MutexLock lock(mutex_);
@@ -33,10 +35,9 @@ class TurnQueue {
   // The next turn, of the user who had one longest ago. done() must follow. Nothing: none may begin now.
   std::optional<std::pair<uid_t, Item>> take() {
     const MutexLock lock(mutex_);
-    const unsigned most = std::max(1U, threads_ - 1);  // a thread stays free for whoever comes next
     auto next = users_.end();
     for (auto user = users_.begin(); user != users_.end(); ++user) {
-      if (user->second.waiting.empty() || user->second.running >= most) continue;
+      if (user->second.waiting.empty() || user->second.running >= threads_of_user()) continue;
       if (next == users_.end() || user->second.last_turn < next->second.last_turn) next = user;
     }
     if (next == users_.end()) return std::nullopt;
@@ -45,6 +46,19 @@ class TurnQueue {
     ++next->second.running;
     next->second.last_turn = turns_ += 2;
     return turn;
+  }
+
+  // A further thread for USER, who has a turn: only while nobody waits and one stays free. done() must follow.
+  bool lend(uid_t user) {
+    const MutexLock lock(mutex_);
+    unsigned running = 0;
+    for (const auto& [other, one] : users_) {
+      if (!one.waiting.empty()) return false;
+      running += one.running;
+    }
+    if (running + 1 >= threads_) return false;
+    ++users_[user].running;
+    return true;
   }
 
   // True: somebody waits who could not begin before.

@@ -86,6 +86,30 @@ TEST(TurnQueue, OfOneThreadAUserHasIt) {
   EXPECT_TRUE(queue.take());
 }
 
+TEST(TurnQueue, AThreadIsLentWhileNobodyWaitsAndOneStaysFree) {
+  daemon::TurnQueue<int> queue(4);
+  queue.add(1, 0);
+  ASSERT_TRUE(queue.take());
+  EXPECT_TRUE(queue.lend(1));
+  queue.add(2, 0);
+  EXPECT_FALSE(queue.lend(1)) << "user 2 waits";
+  ASSERT_TRUE(queue.take());
+  EXPECT_FALSE(queue.lend(1)) << "three are at work";
+  EXPECT_FALSE(queue.done(2));
+  EXPECT_TRUE(queue.lend(1));
+  queue.add(1, 1);
+  EXPECT_FALSE(queue.take()) << "threads that are lent are their user's";
+  EXPECT_TRUE(queue.done(1));
+  EXPECT_TRUE(queue.take());
+}
+
+TEST(TurnQueue, OfTwoThreadsNoneIsLent) {
+  daemon::TurnQueue<int> queue(2);
+  queue.add(1, 0);
+  ASSERT_TRUE(queue.take());
+  EXPECT_FALSE(queue.lend(1));
+}
+
 // --- rates
 
 TEST(UserRates, StepsInABurstAndInTheLongRun) {

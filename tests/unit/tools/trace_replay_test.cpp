@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "predictor/engine/replay/replay_groups.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf::tools {
@@ -61,12 +62,12 @@ class TraceReplay : public testing::Test {
 TEST_F(TraceReplay, AsManyThreadsAsThereAreGroups) {
   const std::vector<engine::Target> all = targets();  // a processor for each rank: 2 and 5
   ASSERT_EQ(all.size(), 6u);
-  EXPECT_THAT(replay_groups(all, 1), ElementsAre(ElementsAre(0, 1, 2, 3, 4, 5)));
-  EXPECT_THAT(replay_groups(all, 2), ElementsAre(ElementsAre(0, 2, 3, 5), ElementsAre(1, 4)));
-  EXPECT_THAT(replay_groups(all, 99),
+  EXPECT_THAT(engine::replay_groups(all, 1), ElementsAre(ElementsAre(0, 1, 2, 3, 4, 5)));
+  EXPECT_THAT(engine::replay_groups(all, 2), ElementsAre(ElementsAre(0, 2, 3, 5), ElementsAre(1, 4)));
+  EXPECT_THAT(engine::replay_groups(all, 99),
               ElementsAre(ElementsAre(0), ElementsAre(1), ElementsAre(3), ElementsAre(4), ElementsAre(2, 5)))
       << "targets with a processor for each rank cost little together";
-  EXPECT_THAT(replay_groups({all[2], all[5]}, 2), ElementsAre(ElementsAre(0, 1)));
+  EXPECT_THAT(engine::replay_groups({all[2], all[5]}, 2), ElementsAre(ElementsAre(0, 1)));
 }
 
 TEST_F(TraceReplay, EachTargetHasTheSameBits) {
