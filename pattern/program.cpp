@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -461,6 +462,34 @@ Result<void> Program::check(Rank ranks) const {
       fmt::format("{}: the runs do not tell whether its peer is {} or {}, which differ with {} ranks{}",
                   call_of(first.key), in_words(first.way.relation, grids, ranks),
                   in_words(other->relation, grids, ranks), ranks, settling_run(ambiguous, ranks)));
+}
+
+namespace {
+
+// Of the work of all statements, in seconds of the largest run.
+struct WorkThere {
+  Seconds law_s = 0;
+  Seconds half_difference_s = 0;
+};
+
+void add_work(const std::vector<Instruction>& instructions, Rank ranks, WorkThere& all) {
+  for (const Instruction& instruction : instructions) {
+    add_work(instruction.body, ranks, all);
+    const Work& work = instruction.process;
+    all.law_s += work.of_largest_s() * work.law().at(ranks);
+    all.half_difference_s += work.of_largest_s() * work.law().half_difference(ranks);
+  }
+}
+
+}  // namespace
+
+std::optional<double> Program::work_percent(Rank ranks) const {
+  if (!miss_percent) return std::nullopt;
+  WorkThere there;
+  add_work(instructions, ranks, there);
+  const double steps = std::log(static_cast<double>(ranks) / ranks_of_largest()) / std::log(miss_factor);
+  const double difference = there.law_s > 0 ? 100 * there.half_difference_s / there.law_s : 0;
+  return std::fabs(*miss_percent) * std::max(1.0, std::fabs(steps)) + std::fabs(difference);
 }
 
 Result<void> Program::run(Rank ranks, const EventSink& sink, const std::function<void(double)>& progress) const {

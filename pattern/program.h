@@ -90,6 +90,9 @@ struct Program {
   // Nothing: two rank counts ran.
   std::optional<double> miss_percent;
   double miss_factor = 2;  // its rank count to the next smaller one's
+  // How far the work with RANKS ranks may be off, in percent: by that miss, in steps of that factor, and by what laws
+  // that fit as well differ by. Nothing: two rank counts ran.
+  std::optional<double> work_percent(Rank ranks) const;
   Rank ranks_of_largest() const { return largest.size[0] * largest.size[1] * largest.size[2]; }
 
   bool is_exact() const { return notes.empty(); }

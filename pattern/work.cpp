@@ -45,17 +45,15 @@ Work Work::fit(std::vector<WorkSample> samples, double exponent, Rank largest) {
     sums.time_s += mean_of(sample.times_s);
     sums.like_s += like.empty() ? work.mean_s_ : mean_of(like);
   }
-  const Exponents exponents{exponent, -1, 0};
-  PowerLawFit law;
+  for (const std::vector<float>& times_s : work.of_rank_)
+    work.of_largest_s_ += std::accumulate(times_s.begin(), times_s.end(), 0.0);
+  std::map<Rank, double> ratios;
   for (const auto& [ranks, sums] : runs) {
-    if (ranks == largest && runs.size() > 2) {
-      for (const std::vector<float>& times_s : work.of_rank_)
-        work.miss_.was_s += std::accumulate(times_s.begin(), times_s.end(), 0.0);
-      work.miss_.foretold_s = work.miss_.was_s * law.law(exponents).at(largest);
-    }
-    if (sums.like_s > 0) law.add(ranks, sums.time_s / sums.like_s);
+    if (ranks == largest && runs.size() > 2)
+      work.miss_ = {work.of_largest_s_ * WorkLaw::fit(ratios, exponent).at(largest), work.of_largest_s_};
+    if (sums.like_s > 0 && sums.time_s > 0) ratios[ranks] = sums.time_s / sums.like_s;
   }
-  work.law_ = law.law(exponents);
+  work.law_ = WorkLaw::fit(ratios, exponent);
   work.find_order();
   return work;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "pattern/power_law.h"
+#include "pattern/work_law.h"
 
 namespace lbf::pattern {
 
@@ -31,6 +31,10 @@ class Work {
   // EXPONENT: of the law, where one rank count alone has time. LARGEST: the rank count of the largest run.
   static Work fit(std::vector<WorkSample> samples, double exponent, Rank largest);
   const Miss& miss() const { return miss_; }
+  // Of all ranks of the largest run.
+  Seconds of_largest_s() const { return of_largest_s_; }
+  // Of the times, to those of the largest run.
+  const WorkLaw& law() const { return law_; }
 
   // Seconds before execution number EXECUTION, from 0. CHANCE: any number; ranks that are like one take its times in an
   // order of their own, among executions of which the mean over ranks is about the same.
@@ -39,7 +43,8 @@ class Work {
  private:
   void find_order();
 
-  PowerLaw law_;  // of the time, to that of the rank of the largest run
+  WorkLaw law_;
+  Seconds of_largest_s_ = 0;
   Miss miss_;
   double mean_s_ = 1;  // of a rank that is like one that did not execute the statement
   std::vector<std::vector<float>> of_rank_;

@@ -180,9 +180,8 @@ std::vector<std::string> Trust::notes() const {
   return lines;
 }
 
-double other_ranks_percent(std::optional<double> miss_percent, double steps) {
-  if (!miss_percent) return kOtherRanksPercent;
-  return kOtherRanksLeastPercent + std::fabs(*miss_percent) * std::max(1.0, std::fabs(steps));
+double other_ranks_percent(std::optional<double> work_percent) {
+  return work_percent ? kOtherRanksLeastPercent + *work_percent : kOtherRanksPercent;
 }
 
 Gain gain_of(double now, double then, double half_width_percent, double waiting) {

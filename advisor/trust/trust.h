@@ -37,7 +37,7 @@ inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
 // On a network of public figures, which are best cases, above: assumed.
 inline constexpr double kNominalPercent = 25.0;
 // Of a program with another number of ranks than its runs had (docs/adr/0018-pattern.md), above. Runs with two rank
-// counts: assumed. With three and more: beside what the others' laws of work are off the largest run.
+// counts: assumed. With three and more: beside how far laws of work are off.
 inline constexpr double kOtherRanksPercent = 30.0;
 inline constexpr double kOtherRanksLeastPercent = 5.0;
 // A self-prediction error above it says that the model misses something of this run: TSE Fig. 7 and Fig. 10 stay within
@@ -144,9 +144,8 @@ struct Trust {
 // What to do about a network that is not described, or from public figures.
 inline constexpr std::string_view kMeasureNetwork = "measure the network: lbf-calibrate --name NAME";
 
-// Trust::other_ranks_percent. MISS_PERCENT: of the largest run by the laws of the smaller ones; nothing: there is one
-// smaller rank count. STEPS: how far the rank count is away, in such steps, on a logarithmic scale.
-double other_ranks_percent(std::optional<double> miss_percent, double steps);
+// Trust::other_ranks_percent. WORK_PERCENT: pattern::Program's.
+double other_ranks_percent(std::optional<double> work_percent);
 
 // Of the objective's value, in percent of `now`.
 struct Gain {

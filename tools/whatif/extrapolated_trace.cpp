@@ -28,11 +28,7 @@ class ExtrapolatedTrace final : public WhatIfTrace {
   const std::set<std::string>& switched_off() const override { return none_; }
   const std::set<std::string>& sampled() const override { return none_; }
   std::vector<std::string> notes() const override { return program_->notes; }
-  double other_ranks_percent() const override {
-    const double steps =
-        std::log(static_cast<double>(ranks_) / program_->ranks_of_largest()) / std::log(program_->miss_factor);
-    return advisor::other_ranks_percent(program_->miss_percent, steps);
-  }
+  double other_ranks_percent() const override { return advisor::other_ranks_percent(program_->work_percent(ranks_)); }
   Result<void> read(const EventBlockSink& sink, const RoundsSink& /*rounds*/,
                     const std::function<void(double)>& progress) override {
     return program_->run(

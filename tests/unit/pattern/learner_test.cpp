@@ -348,11 +348,14 @@ TEST(Learner, LawsAreTriedOnTheLargestRun) {
   EXPECT_EQ(by_law->ranks_of_largest(), 16);
   const Result<Program> with_constant = learnt(program_of(0.1), {4, 8, 16});
   ASSERT_TRUE(with_constant && with_constant->miss_percent);
-  // 0.35 and 0.225 s say 0.1446 s, not 0.1625.
-  EXPECT_NEAR(*with_constant->miss_percent, -11.0, 0.1);
+  // 0.35 and 0.225 s say 0.1446 s by a power, and 0.1625.
+  EXPECT_NEAR(*with_constant->miss_percent, -5.5, 0.1);
+  EXPECT_NEAR(by_law->work_percent(64).value_or(-1), 0, 1e-2);
+  // Twice that with 64 ranks, and laws of 0.0740 and 0.1156 s are 22 % of their mean away from it.
+  EXPECT_NEAR(with_constant->work_percent(64).value_or(-1), 2 * 5.5 + 21.9, 0.3);
   const Result<Program> two = learnt(program_of(0), {4, 8});
   ASSERT_TRUE(two);
-  EXPECT_FALSE(two->miss_percent);
+  EXPECT_FALSE(two->work_percent(64));
 }
 
 TEST(Learner, OneRankCountTellsNothing) {
