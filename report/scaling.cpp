@@ -223,6 +223,31 @@ void add_counts(const std::vector<Step>& steps, const advisor::Scaling& scaling,
   }
 }
 
+// What the laws of the runs with fewer ranks say of the largest one; empty: they say nothing.
+std::string trial_in_words(const std::vector<ScalingRun>& runs, advisor::Problem problem) {
+  const std::uint32_t ranks = runs.back().ranks;
+  std::vector<ScalingRun> fewer;
+  Seconds took_s = 0;
+  double largest = 0;
+  for (const ScalingRun& run : runs) {
+    if (run.ranks < ranks) {
+      fewer.push_back(run);
+    } else {
+      took_s += run.time_s();
+      largest += 1;
+    }
+  }
+  if (fewer.empty()) return {};
+  const auto laws = advisor::Scaling::make(std::move(fewer), problem);
+  if (!laws) return {};
+  const auto there = laws->at(ranks, runs.back().nodes);
+  if (!there) return {};
+  took_s /= largest;
+  return fmt::format("The runs with fewer ranks say {} of {}, which took {}: {:+.1f} %.",
+                     format_duration(there->time_s, 3), count_of(ranks, "rank"), format_duration(took_s, 3),
+                     100 * (there->time_s / took_s - 1));
+}
+
 struct ScalingLine {
   const ScalingRow& row;
   bool is_knee;
@@ -301,6 +326,8 @@ Result<ScalingAnswer> scaling_of(const std::vector<Step>& steps, const ScalingQu
     return answer;
   }
   add_counts(by_ranks, *scaling, answer);
+  if (std::string trial = trial_in_words(scaling->runs(), question.problem); !trial.empty())
+    answer.notes.push_back(std::move(trial));
   return answer;
 }
 

@@ -56,7 +56,8 @@ ring::Record whole_call(ring::Record begin, const ring::Record& end) {
   return begin;
 }
 
-// HeldRecord::turn. Who closes a window writes what was in its last gap, regions and waits for devices, at the same tick.
+// HeldRecord::turn. Who closes a window writes what was in its last gap, regions and waits for devices, at the same
+// tick.
 std::uint8_t turn_of(const ring::Record& record) {
   switch (static_cast<EventKind>(record.kind)) {
     case EventKind::kWindowClose:

@@ -77,7 +77,16 @@ TEST(Scaling, Golden) {
     512    128    2.09 s    1.76 s    2.49 s         -       10 %    0.0742 blocked time
 )");
   EXPECT_EQ(scaling_sentences(found),
-            "The knee is at 64 ranks: there efficiency over run time is largest. What bounds it there: blocked time.");
+            "The knee is at 64 ranks: there efficiency over run time is largest. What bounds it there: blocked time. "
+            "The runs with fewer ranks say 4.50 s of 32 ranks, which took 4.50 s: +0.0 %.");
+}
+
+TEST(Scaling, SaysHowFarTheLawsOfFewerRanksAreOffTheLargestRun) {
+  std::vector<Step> steps = kThree;
+  steps[0].path_kept_s = *steps[0].path_kept_s + 1.5;
+  EXPECT_THAT(scaling_sentences(answer(steps)),
+              HasSubstr("The runs with fewer ranks say 4.50 s of 32 ranks, which took 6.00 s: -25.0 %."));
+  EXPECT_THAT(scaling_sentences(answer({step(12, 8), step(13, 16)})), Not(HasSubstr("fewer ranks")));
 }
 
 TEST(Scaling, NamesTheReplayOfTheProgramWhereItDidNotRun) {
@@ -210,7 +219,8 @@ Run time over ranks
 
 The knee is at 64 ranks: there efficiency over
 run time is largest. What bounds it there:
-blocked time.
+blocked time. The runs with fewer ranks say 4.50
+s of 32 ranks, which took 4.50 s: +0.0 %.
 )");
 }
 
