@@ -49,7 +49,7 @@ class Fitter {
     if (!instructions) return instructions.error();
     program.instructions = std::move(*instructions);
     program.notes.assign(notes_.begin(), notes_.end());
-    program.statements = statements_;
+    program.works = works_;
     program.layout = rules_.front();
     program.largest = largest();
     Rank smaller = 1;
@@ -80,10 +80,10 @@ class Fitter {
     }
   }
 
-  Result<std::vector<Instruction>> all(const std::vector<Node>& nodes, bool are_in_steps = false) {
+  Result<std::vector<Instruction>> all(const std::vector<Node>& nodes, Node::Kind in = Node::Kind::kLoop) {
     std::vector<Instruction> instructions;
     for (const Node& node : nodes) {
-      Result<Instruction> made = node.kind == Node::Kind::kStatement ? statement(node, are_in_steps) : block(node);
+      Result<Instruction> made = node.kind == Node::Kind::kStatement ? statement(node, in) : block(node);
       if (!made) return made.error();
       instructions.push_back(std::move(*made));
     }
@@ -92,7 +92,7 @@ class Fitter {
 
   Result<Instruction> block(const Node& node) {
     Instruction instruction;
-    Result<std::vector<Instruction>> body = all(node.body, node.kind != Node::Kind::kLoop);
+    Result<std::vector<Instruction>> body = all(node.body, node.kind);
     if (!body) return body.error();
     instruction.body = std::move(*body);
     if (node.kind != Node::Kind::kLoop) {
@@ -111,7 +111,8 @@ class Fitter {
     return instruction;
   }
 
-  Result<Instruction> statement(const Node& node, bool is_in_steps) {
+  Result<Instruction> statement(const Node& node, Node::Kind in) {
+    const bool is_in_steps = in != Node::Kind::kLoop;
     Instruction instruction;
     instruction.key = node.key;
     instruction.tag_per_step = node.tag_per_step;
@@ -126,17 +127,26 @@ class Fitter {
           fmt::format("{}: no rule tells which ranks execute it ({})", call_of(node.key), shares(executes)));
     }
     set_sizes(node, instruction);
-    instruction.number = statements_++;
-    std::vector<WorkSample> process;
+    instruction.number = works_;
+    std::map<PlaceId, std::uint32_t> last_step;
+    for (const Sample& sample : node.samples) last_step[sample.place] = std::max(last_step[sample.place], sample.step);
+    std::vector<std::vector<WorkSample>> process;  // by turn
     PowerLawFit idle;
     for (const Sample& sample : node.samples) {
       const auto [ranks, me] = places_[sample.place];
-      process.push_back({ranks, likened(layout_of(rules_.front(), grids_, ranks), largest(), me), sample.times_s});
+      const std::uint32_t turn = in == Node::Kind::kStepsBack ? last_step[sample.place] - sample.step : sample.step;
+      if (turn >= process.size()) process.resize(turn + 1);
+      process[turn].push_back(
+          {ranks, likened(layout_of(rules_.front(), grids_, ranks), largest(), me), sample.times_s});
       idle.add(places_[sample.place].ranks, sample.idle_s);
     }
-    instruction.process = Work::fit(std::move(process), exponent_, places_.front().ranks);
-    miss_.foretold_s += instruction.process.miss().foretold_s;
-    miss_.was_s += instruction.process.miss().was_s;
+    for (std::vector<WorkSample>& of_turn : process) {
+      const Work& work =
+          instruction.process.emplace_back(Work::fit(std::move(of_turn), exponent_, places_.front().ranks));
+      miss_.foretold_s += work.miss().foretold_s;
+      miss_.was_s += work.miss().was_s;
+    }
+    works_ += static_cast<std::uint32_t>(process.size());
     instruction.idle = time_law(idle, 0);
     return instruction;
   }
@@ -305,7 +315,7 @@ class Fitter {
   std::set<GridRule> neighbours_;  // rules of grids on which neighbours exchange messages
   std::vector<GridRule> rules_;    // the most useful first
   std::set<std::string> notes_;
-  std::uint32_t statements_ = 0;
+  std::uint32_t works_ = 0;
   Work::Miss miss_;
 };
 

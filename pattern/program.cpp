@@ -246,9 +246,9 @@ bool holds(const Predicate& predicate, const Relation& relation, const Grids& gr
 namespace {
 
 // The same in each run of this program (SplitMix64).
-std::uint64_t chance(std::uint32_t statement, Rank me, std::uint32_t execution) {
+std::uint64_t chance(std::uint32_t work, Rank me, std::uint32_t execution) {
   std::uint64_t mixed =
-      std::uint64_t{execution} * 0x9e3779b97f4a7c15 + (std::uint64_t{statement} << 32) + static_cast<std::uint64_t>(me);
+      std::uint64_t{execution} * 0x9e3779b97f4a7c15 + (std::uint64_t{work} << 32) + static_cast<std::uint64_t>(me);
   mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
   mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
   return mixed ^ mixed >> 31;
@@ -263,7 +263,7 @@ Execution::Execution(const Program& program, const Grids& grids, Rank ranks, Ran
       me_(me),
       frames_{{&program.instructions, 0, 0, 1, Instruction::Kind::kLoop}},
       like_(likened(layout_of(program.layout, grids, ranks), program.largest, me)),
-      executed_(program.statements) {}
+      executed_(program.works) {}
 
 std::uint32_t Execution::Frame::step() const {
   if (kind == Instruction::Kind::kLoop) return 0;
@@ -336,8 +336,12 @@ bool Execution::execute(const Instruction& instruction) {
   const std::uint32_t number = frames_.back().step();
   step_.key = instruction.key;
   step_.key.tag += instruction.tag_per_step * static_cast<std::int32_t>(number);
-  const std::uint32_t execution = executed_[instruction.number]++;
-  step_.process_s = instruction.process.at(ranks_, like_, execution, chance(instruction.number, me_, execution));
+  const Frame& frame = frames_.back();
+  const std::uint64_t turn = frame.kind == Instruction::Kind::kLoop ? 0 : frame.iteration;
+  const auto of_turn = static_cast<std::uint32_t>(std::min<std::uint64_t>(turn, instruction.process.size() - 1));
+  const std::uint32_t work = instruction.number + of_turn;
+  const std::uint32_t execution = executed_[work]++;
+  step_.process_s = instruction.process[of_turn].at(ranks_, like_, execution, chance(work, me_, execution));
   step_.idle_s = instruction.idle.at(ranks_);
   step_.peer = kAnyRank;
   step_.bytes = 0;
@@ -475,9 +479,10 @@ struct WorkThere {
 void add_work(const std::vector<Instruction>& instructions, Rank ranks, WorkThere& all) {
   for (const Instruction& instruction : instructions) {
     add_work(instruction.body, ranks, all);
-    const Work& work = instruction.process;
-    all.law_s += work.of_largest_s() * work.law().at(ranks);
-    all.half_difference_s += work.of_largest_s() * work.law().half_difference(ranks);
+    for (const Work& work : instruction.process) {
+      all.law_s += work.of_largest_s() * work.law().at(ranks);
+      all.half_difference_s += work.of_largest_s() * work.law().half_difference(ranks);
+    }
   }
 }
 

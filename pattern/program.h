@@ -62,8 +62,8 @@ struct Instruction {
   Formula value;  // of v-collectives: each of them
   WaitForm wait_form = kWaitsForAll;
   std::vector<std::uint32_t> positions;
-  std::uint32_t number = 0;  // of the statement in its program
-  Work process;              // time before it
+  std::uint32_t number = 0;   // of its first work in the program
+  std::vector<Work> process;  // time before it; of each step in its turn, further ones are as the last
   PowerLaw idle;
 };
 
@@ -83,7 +83,7 @@ struct Program {
   std::vector<Instruction> instructions;
   std::vector<Subgrid> communicators;  // by CommVariables number, but for the world: [0] is number 1
   std::vector<std::string> notes;      // what is not exact
-  std::uint32_t statements = 0;
+  std::uint32_t works = 0;
   GridRule layout = GridRule::kLine;  // the grid that explains most
   Grid largest;                       // the largest run's
   // The laws of work without the largest run, at its rank count: percent that they are off together, of its work.
@@ -133,7 +133,7 @@ class Execution {
   Rank me_;
   std::vector<Frame> frames_;
   Rank like_;                            // Work::at
-  std::vector<std::uint32_t> executed_;  // by statement: how often
+  std::vector<std::uint32_t> executed_;  // by work: how often
   std::vector<bool> active_;             // requests, in the order in which they were started: whether it is a receive
   Step step_;
 };

@@ -334,6 +334,30 @@ TEST(Learner, WorkThatDiffersByChanceDiffersAsMuch) {
   EXPECT_LT(slowest, 2);
 }
 
+TEST(Learner, EachStageOfAButterflyHasItsWork) {
+  const auto program_of = [](Script& script) {
+    for (int round = 0; round < 20; ++round) {
+      for (Rank bit = 1; bit < script.ranks; bit *= 2) {
+        script.compute((bit == 1 ? 1.6 : 0.16) / script.ranks);
+        script.isend(script.me ^ bit, 0, 8);
+        script.irecv(script.me ^ bit, 0, 8);
+        script.wait_for_all();
+      }
+    }
+  };
+  const Result<Program> program = learnt(program_of, {4, 8, 16});
+  ASSERT_TRUE(program);
+  std::vector<double> process_s;
+  const auto sink = [&](Rank rank, const Event& event) -> Result<void> {
+    if (rank == 5 && event.kind == EventKind::kIsend) process_s.push_back(event.process_s);
+    return {};
+  };
+  ASSERT_TRUE(program->run(32, sink, [](double) {}));
+  ASSERT_EQ(process_s.size(), 100U);
+  // The last stages ran with 16 ranks alone: their law is that of all work.
+  for (std::size_t i = 0; i < process_s.size(); ++i) EXPECT_NEAR(process_s[i], i % 5 == 0 ? 0.05 : 0.005, 5e-4) << i;
+}
+
 TEST(Learner, LawsAreTriedOnTheLargestRun) {
   const auto program_of = [](double constant_s) {
     return [constant_s](Script& script) {
